@@ -57,7 +57,7 @@ AGENTS = {
 def binary(given):
     path = pathlib.Path(given or os.environ.get("UNSTUCK_BIN") or ROOT / "target/release/unstuck")
     if not path.exists():
-        sys.exit(f"error: there is no program at {path}\nhint: cargo build --release -p unstuck")
+        sys.exit(f"error: {path} not found\nhint: cargo build --release -p unstuck")
     return path.resolve()
 
 
@@ -68,8 +68,8 @@ def cannot_install(registry, why):
         "pip": [sys.executable, "-m", "pip", "--disable-pip-version-check", "index", "versions", "six"],
     }[registry]
     if subprocess.run(ask, capture_output=True).returncode != 0:
-        raise NotRun(f"{registry} does not reach its registry")
-    sys.exit(f"error: {registry} reaches its registry, but could not install: {why.strip()[-300:]}")
+        raise NotRun(f"the {registry} registry is unreachable")
+    sys.exit(f"error: {registry} cannot install the packages: {why.strip()[-300:]}")
 
 
 class Agents:
@@ -84,7 +84,7 @@ class Agents:
         system = {"Linux": "linux", "Darwin": "darwin"}.get(platform.system())
         processor = {"x86_64": "x64", "aarch64": "arm64", "arm64": "arm64"}.get(platform.machine())
         if not system or not processor:
-            raise NotRun("there is no build of the agents for this machine")
+            raise NotRun("the agents do not support this platform")
         self.machine = f"{system}-{processor}"
         self.bin.mkdir(parents=True, exist_ok=True)
         for registry, fetch in [("npm", self.fetch_npm), ("pip", self.fetch_pip)]:
@@ -104,7 +104,7 @@ class Agents:
         base = self.folder / {"npm": "node_modules", "pip": "python"}[client.registry]
         program = base / client.program.format(platform=self.machine)
         if not program.exists():
-            sys.exit(f"error: {client.specifier(self.machine)} came without its program {program}")
+            sys.exit(f"error: {client.specifier(self.machine)} does not contain {program}")
         link = self.bin / name
         link.unlink(missing_ok=True)
         link.symlink_to(program)
@@ -127,7 +127,7 @@ class Agents:
         if not (venv / "bin/pip").exists():
             made = subprocess.run([sys.executable, "-m", "venv", str(venv)], capture_output=True, text=True)
             if made.returncode != 0:
-                raise NotRun("python cannot make a virtual environment")
+                raise NotRun("cannot create a Python virtual environment")
         print(f"installing {' '.join(packages)} into {venv}", file=sys.stderr)
         pip = [venv / "bin/pip", "install", "--quiet", "--disable-pip-version-check", *packages]
         done = subprocess.run(pip, capture_output=True, text=True)

@@ -39,7 +39,7 @@ TEXT = (
     "ordinary morning, although nobody outside has complained yet, and no further steps seem to be needed. " + ANSWER
 )
 # Matches a deadline in unstuck's messages.
-DEADLINE = re.compile(r"for at most \d|\(\d[^()]* of \d[^()]*\)|until \d")
+DEADLINE = re.compile(r"for at most \d|waiting up to \d|gives up at \d|for \d[^,;()]* more|\(\d[^()]* of \d[^()]*\)|until \d")
 
 
 # --- agents ---
@@ -425,7 +425,7 @@ def judge(cell, alone):
         return None
     early = cell.early(alone)
     if early > alone.requests + 1:
-        return f"storm: {early} requests in the {alone.last:.0f} s in which alone there are {alone.requests}"
+        return f"storm: {early} requests in {alone.last:.0f} s, {alone.requests} alone"
     return None
 
 
@@ -496,16 +496,16 @@ def chosen(args):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--unstuck", help="the program (target/release/unstuck, or UNSTUCK_BIN)")
-    parser.add_argument("--all", action="store_true", help="every agent, mode and fault; the agents alone are measured anew")
-    parser.add_argument("--agents", help="only these, separated by commas")
-    parser.add_argument("--modes", help="only these of alone, exec, run, serve")
-    parser.add_argument("--faults", help="only these")
-    parser.add_argument("--jobs", type=int, default=8, help="runs at the same time (8); most of them wait")
-    parser.add_argument("--cap", type=float, default=200, help="seconds after which a run is ended (200)")
-    parser.add_argument("--cap-alone", type=float, default=300, help="the same for an agent alone (300)")
-    parser.add_argument("--keep-trying", default="2m", help="giveUpAfter where nothing recovers (2m)")
-    parser.add_argument("--record", action="store_true", help="write what the agents do alone into agent_matrix_alone.json")
-    parser.add_argument("--keep", action="store_true", help="keep the folders of the runs")
+    parser.add_argument("--all", action="store_true", help="every agent, mode and fault; also measures the agents alone")
+    parser.add_argument("--agents", help="comma-separated list")
+    parser.add_argument("--modes", help="comma-separated list of alone, exec, run, serve")
+    parser.add_argument("--faults", help="comma-separated list")
+    parser.add_argument("--jobs", type=int, default=8, help="parallel runs (8); most of them wait")
+    parser.add_argument("--cap", type=float, default=200, help="time limit of a run, in seconds (200)")
+    parser.add_argument("--cap-alone", type=float, default=300, help="time limit of an agent alone, in seconds (300)")
+    parser.add_argument("--keep-trying", default="2m", help="giveUpAfter for permanent faults (2m)")
+    parser.add_argument("--record", action="store_true", help="write the results of the agents alone to agent_matrix_alone.json")
+    parser.add_argument("--keep", action="store_true", help="keep the directories of the runs")
     args = parser.parse_args()
     matrix = Matrix(args)
     wanted, names, faults = chosen(args)
@@ -539,7 +539,7 @@ def main():
         cell.bad = judge(cell, alone.get((cell.agent, same.get(cell.fault, cell.fault))))
     tables(cells, ready, faults)
     bad = [cell for cell in cells if cell.bad]
-    print(f"\n{len(cells)} cells in {time.monotonic() - begun:.0f} s, {len(bad)} bad")
+    print(f"\n{len(cells)} cells in {time.monotonic() - begun:.0f} s, {len(bad)} failed")
     for cell in bad:
         print(f"  {cell.agent} {cell.mode} {cell.fault}: {cell.bad} ({cell.requests} requests, {cell.seconds:.0f} s)")
     sys.exit(1 if bad else 0)

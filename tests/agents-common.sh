@@ -23,14 +23,14 @@ need_programs() {
   case $code in
     0) ;;
     77) not_run "${told#not run: }" ;;
-    *) fail "the CLIs could not be installed: $told" ;;
+    *) fail "cannot install the CLIs: $told" ;;
   esac
   agents=$(tail -n 1 <<< "$told")
   claude=$agents/claude codex=$agents/codex gemini=$agents/gemini
   # Roles find the CLIs in PATH.
   PATH=$agents:$PATH
-  [[ -x $faults ]] || fail "no program at $faults, build it with: cargo build --release -p unstuck-faults"
-  [[ -x $unstuck ]] || fail "no program at $unstuck, build it with: cargo build --release -p unstuck"
+  [[ -x $faults ]] || fail "$faults not found; build it with: cargo build --release -p unstuck-faults"
+  [[ -x $unstuck ]] || fail "$unstuck not found; build it with: cargo build --release -p unstuck"
 }
 
 # --- temporary directory ---
@@ -65,7 +65,7 @@ started() { # name, command...: starts a server and sets $address
     [[ -s $port ]] && break
     sleep 0.05
   done
-  [[ -s $port ]] || fail "it did not start: $(cat "$log")"
+  [[ -s $port ]] || fail "server did not start: $(cat "$log")"
   address=http://127.0.0.1:$(cat "$port")
 }
 

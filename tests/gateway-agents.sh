@@ -3,7 +3,7 @@
 # (`unstuck serve`), and through a private one (`unstuck exec`). With a gateway, a CLI does not notice transient failures, and one
 # prompt costs one series of retries.
 #
-#   ONLY                run only matching rows: a regular expression for "agent way scenario"
+#   ONLY                run only matching rows: a regular expression for "agent mode scenario"
 #
 # tests/agents-common.sh lists the other variables.
 set -euo pipefail
@@ -65,11 +65,11 @@ times() { # expected number of requests
 }
 
 unnoticed() { # prints the problem if the CLI retried or was restarted
-  ! grep -qE 'Reconnecting|Retrying with backoff|unstuck: attempt 2' "$place/out" "$place/err" || echo "the CLI noticed it"
+  ! grep -qE 'Reconnecting|Retrying with backoff|unstuck: attempt 2' "$place/out" "$place/err" || echo "the CLI noticed the failure"
 }
 
 refused() {
-  [[ $code != 0 ]] || echo "exit code 0 although nothing was answered"
+  [[ $code != 0 ]] || echo "exit code 0 without an answer"
 }
 
 # --- scenarios: behavior of the API and expected result ---
@@ -107,7 +107,7 @@ times = "always"'
 }
 
 # The keep-alive stream has already started when the gateway gives up.
-held_in_vain() { # agent, way
+held_failed() { # agent, way
   printf '[gateway.timeouts]\nkeep_alive = "500ms"\n' > "$place/config/unstuck/config.toml"
   play "$1" "$2" '[[step]]
 rate_limit = { retry_after = 2 }
@@ -157,15 +157,15 @@ times = \"always\""
   asked env --default-signal=INT "${command[@]}" < /dev/null &
   cli=$!
   set +m
-  within 30 counts in_flight 1 || noticed="it was never asked"
+  within 30 counts in_flight 1 || noticed="no request was sent"
   sleep 2
-  kill -INT -- "-$cli" 2> /dev/null || noticed=${noticed:-"it had ended before"}
-  within 10 counts in_flight 0 || noticed=${noticed:-"the API goes on"}
-  within 10 gone "$cli" || { kill -KILL -- "-$cli" && noticed=${noticed:-"the CLI goes on"}; }
+  kill -INT -- "-$cli" 2> /dev/null || noticed=${noticed:-"the CLI exited too early"}
+  within 10 counts in_flight 0 || noticed=${noticed:-"the request was not canceled"}
+  within 10 gone "$cli" || { kill -KILL -- "-$cli" && noticed=${noticed:-"the CLI is still running"}; }
   code=0
   wait "$cli" || code=$?
   seconds=$((SECONDS - begun))
-  problem=$(first "$noticed" "$(times 1)" "$(counts abandoned 1 || echo "the API was listened to until the end")")
+  problem=$(first "$noticed" "$(times 1)" "$(counts abandoned 1 || echo "the response was read to its end")")
 }
 
 counts() { # name, number: succeeds if the API's counter has this value
@@ -205,7 +205,7 @@ failures=0
 asides=()
 aside_rows=$(mktemp -d)
 trap 'rm -rf "$aside_rows"' EXIT
-printf '%-7s %-6s %-12s %4s %6s %9s  %s\n' agent way scenario exit time requests result
+printf '%-7s %-6s %-12s %4s %6s %9s  %s\n' agent mode scenario exit time requests result
 # CLIs without a gateway mostly wait, so they run in parallel to the rest.
 for agent in claude codex gemini; do
   for scenario in works invalid_key broken; do
@@ -216,7 +216,7 @@ for agent in claude codex gemini; do
 done
 for agent in claude codex gemini; do
   for way in serve exec; do
-    for scenario in works overloaded invalid_key broken held_in_vain long_prompt tool cancel; do
+    for scenario in works overloaded invalid_key broken held_failed long_prompt tool cancel; do
       wanted "$agent" "$way" "$scenario" || continue
       (row "$agent" "$way" "$scenario") || failures=$((failures + 1))
     done

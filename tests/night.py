@@ -75,7 +75,7 @@ def wait_for(what, holds, seconds=120):
     deadline = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > deadline:
-            sys.exit(f"error: {what} within {seconds} s: it never came true")
+            sys.exit(f"error: timed out after {seconds} s: {what}")
         time.sleep(0.05)
 
 
@@ -83,7 +83,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--unstuck", help="the program (target/release/unstuck, or UNSTUCK_BIN)")
     parser.add_argument("--brownout", type=int, default=30, help="seconds of each brownout (30)")
-    parser.add_argument("--keep", action="store_true", help="keep the folder")
+    parser.add_argument("--keep", action="store_true", help="keep the directory")
     args = parser.parse_args()
     unstuck = binary(args.unstuck)
     agents = Agents()
@@ -131,7 +131,7 @@ def night(args, unstuck, place):
         stdout=open(place.folder / "first.out", "w"),
         stderr=open(place.folder / "first.err", "w"),
     )
-    wait_for("the usage limit is met", lambda: "usage_limit" in [reply for _, reply in place.requests()])
+    wait_for("usage limit reached", lambda: "usage_limit" in [reply for _, reply in place.requests()])
     first.send_signal(signal.SIGKILL)
     first.wait()
     code, _, _ = run([unstuck, "resume"], place, env, 900)
@@ -143,11 +143,11 @@ def night(args, unstuck, place):
     outputs = {role: role_output(place, role) for role in ["planner", "builder"]}
     replies = lambda one: ", ".join(reply for _, reply in one.requests())
     print(f"planner's API: {replies(place)}\nbuilder's API: {replies(builder)}")
-    print(f"exit code {code} after {seconds:.0f} s, {len(questions)} questions, one kill -9")
+    print(f"exit code {code} after {seconds:.0f} s, {len(questions)} requests for input, one kill -9")
     builder.close(keep=args.keep)
     problems = [
         code != 0 and f"exit code {code} instead of 0",
-        questions and f"{len(questions)} questions: {[one.get('message') or one.get('kind') for one in questions]}",
+        questions and f"{len(questions)} requests for input: {[one.get('message') or one.get('kind') for one in questions]}",
         ANSWER not in outputs["planner"] and f"the planner wrote {outputs['planner']!r}",
         "The roof is built" not in outputs["builder"] and f"the builder wrote {outputs['builder']!r}",
         not (place.project / "node_modules/greet/index.js").exists() and "node_modules is still broken",

@@ -8,8 +8,8 @@ fail() { echo "error: $*" >&2; exit 2; }
 # A failed installation is an error if the registry is reachable.
 cannot_install() { # npm or pip, error
   case $1 in
-    npm) npm view is-odd version > /dev/null 2>&1 || not_run "npm does not reach its registry" ;;
-    pip) python3 -m pip --disable-pip-version-check index versions six > /dev/null 2>&1 || not_run "pip does not reach its registry" ;;
+    npm) npm view is-odd version > /dev/null 2>&1 || not_run "the npm registry is unreachable" ;;
+    pip) python3 -m pip --disable-pip-version-check index versions six > /dev/null 2>&1 || not_run "the pip registry is unreachable" ;;
   esac
-  fail "$1 reaches its registry, but $2"
+  fail "$2 (the $1 registry is reachable)"
 }

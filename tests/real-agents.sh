@@ -44,11 +44,11 @@ run() { # command...
 
 recovered() { # prints the problem if unstuck does not report a recovery
   alone "$unstuck" show --json > "$place/show" 2>> "$place/err" || { echo "unstuck show failed" && return; }
-  grep -q recovered "$place/show" || echo "unstuck show does not say recovered"
+  grep -q recovered "$place/show" || echo "unstuck show does not report a recovery"
 }
 
 same_replies() { # expected
-  [[ $(replies) == "$1" ]] || echo "the API answered $(replies) instead of $1"
+  [[ $(replies) == "$1" ]] || echo "API responses: $(replies) instead of $1"
 }
 
 # --- scenarios ---
@@ -60,7 +60,7 @@ by_itself() { # agent: without unstuck, to verify that the CLI works on this mac
   start_server "$answer"
   agent_command "$1"
   run "${command[@]}"
-  result "$1" "by itself" "$(first "$(answered)")"
+  result "$1" "alone" "$(first "$(answered)")"
 }
 
 two_faults() { # agent
@@ -224,11 +224,11 @@ conversation_went_on() { # role, program, its argument for continuing
   attempts=$(run_files)/roles/$1/iteration-1
   conversation=$(commands_of "$2" | tail -n 1 | grep -o "\"$3\",\"[0-9a-f-]*\"" | cut -d'"' -f4 || true)
   if [[ -z $conversation ]]; then
-    echo "$2 was not told to go on with its conversation"
+    echo "$2 did not continue a conversation"
   elif ! grep -q -- "$conversation" "$attempts/attempt-3/stdout.log"; then
-    echo "$2 went on with a conversation that was not its last"
+    echo "$2 continued a conversation other than its last"
   elif ! grep -q "You've hit your .*limit" "$attempts/attempt-4/prompt.md"; then
-    echo "$2 was not told in words why it had stopped"
+    echo "the prompt for $2 does not state why it stopped"
   fi
 }
 
@@ -240,8 +240,8 @@ pipeline() {
   pipeline_config
   alone sh -c 'echo $$ > "$0" && exec "$@"' "$place/pid" "$unstuck" run --no-gateway > "$place/out" 2> "$place/err" &
   supervisor=$!
-  wait_for_the_limit || killed="it never waited for the usage limit"
-  kill -9 "$(cat "$place/pid")" || killed=${killed:-"it had ended before it could be killed"}
+  wait_for_the_limit || killed="never waited for the usage limit"
+  kill -9 "$(cat "$place/pid")" || killed=${killed:-"exited before it could be killed"}
   wait "$supervisor" || true
   # Processes of a dead supervisor get a third of a second to exit.
   sleep 2
@@ -250,7 +250,7 @@ pipeline() {
   seconds=$((SECONDS - begun))
   [[ $code == 0 ]] || unfinished="exit code $code instead of 0"
   same=rate_limit,overloaded,usage_limit,answer
-  result both pipeline "$(first "$killed" "${after_kill:+left after the kill: $after_kill}" "$unfinished" \
+  result both pipeline "$(first "$killed" "${after_kill:+still running after the kill: $after_kill}" "$unfinished" \
     "$(same_replies "$same,$same")" \
     "$(output_of planner $'# Plan\nFirst the roof')" "$(output_of builder "The roof is built")" \
     "$(attempts_of claude 4)" "$(attempts_of codex 4)" \
@@ -278,6 +278,6 @@ wait "$pipeline" || failures=$((failures + 1))
 rows+=("$(cat "$row_aside")")
 rm "$row_aside"
 
-printf '%-7s %-14s %4s %6s  %-34s %s\n' agent scenario exit time "the API answered" result
+printf '%-7s %-14s %4s %6s  %-34s %s\n' agent scenario exit time "API responses" result
 printf '%s\n' "${rows[@]}"
 [[ $failures == 0 ]] || { echo "$failures of ${#rows[@]} failed" >&2 && exit 1; }

@@ -61,8 +61,8 @@ def one(scenario, entries, args, base):
            "XDG_STATE_HOME": home, "XDG_CONFIG_HOME": home, "npm_config_update_notifier": "false", "npm_config_fund": "false", "npm_config_audit": "false"}
     for unwanted in ("GIT_DIR", "VIRTUAL_ENV", "PYTHONPATH", "NODE_OPTIONS"): env.pop(unwanted, None)
     code = script(os.path.join(scenario, "setup.sh"), work, env, os.path.join(place, "setup.log"))
-    if code == 77: return name, meta, None, "not run: its setup needs what is not installed"
-    if code != 0: return name, meta, "FAIL", "its setup failed with %d" % code
+    if code == 77: return name, meta, None, "not run: the setup requires a program that is not installed"
+    if code != 0: return name, meta, "FAIL", "setup failed with exit code %d" % code
     own = own_entries(scenario)
     listed = own + ([] if args.own else [entry for entry in entries if entry not in own])
     with open(os.path.join(work, "unstuck.toml"), "w", encoding="utf-8") as config:
@@ -85,7 +85,7 @@ def one(scenario, entries, args, base):
         changed = {path for path in before.items() ^ tree(work).items()}
         check_alone = sorted({path for path, _ in changed})
         if ran: result, why = "TOUCHED", ran
-        elif done.returncode == 0: result, why = "FAIL", "it passed"
+        elif done.returncode == 0: result, why = "FAIL", "the check passed"
         else: result, why = "ok", "" if not changed else "the check itself wrote %d files" % len(check_alone)
     teardown = os.path.join(scenario, "teardown.sh")
     if os.path.exists(teardown): script(teardown, work, env, os.path.join(place, "teardown.log"))
@@ -112,7 +112,7 @@ def main():
         counts[meta["auto_repair"]][1] += 1; counts[meta["auto_repair"]][0] += result == "ok"; touched += result == "TOUCHED"
     shutil.rmtree(base, ignore_errors=True) if not args.v else print(base)
     (healed, all_), (left, others) = counts[True], counts[False]
-    print("repaired %d of %d, left alone %d of %d, touched %d" % (healed, all_, left, others, touched))
+    print("repaired %d of %d, left unchanged %d of %d, touched %d" % (healed, all_, left, others, touched))
     return 1 if touched or left < others or healed * 10 < all_ * 9 else 0
 
 if __name__ == "__main__": sys.exit(main())

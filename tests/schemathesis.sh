@@ -19,9 +19,9 @@ command -v python3 > /dev/null || not_run "python3 is not installed"
 mkdir -p "$tools"
 if [[ $(cat "$tools/is" 2> /dev/null) != "$package" ]]; then
   echo "installing $package into $tools" >&2
-  python3 -m venv "$tools/python" > "$tools/log" 2>&1 || not_run "python3 cannot make a venv, see $tools/log"
+  python3 -m venv "$tools/python" > "$tools/log" 2>&1 || not_run "cannot create a Python venv; see $tools/log"
   "$tools/python/bin/pip" install --quiet --disable-pip-version-check "$package" >> "$tools/log" 2>&1 ||
-    cannot_install pip "$package could not be installed, see $tools/log"
+    cannot_install pip "cannot install $package; see $tools/log"
   echo "$package" > "$tools/is"
 fi
 
@@ -54,12 +54,12 @@ fuzz() {
     --no-color "$@")
 }
 
-echo "-- the API alone, where everything can be done"
+echo "-- the API alone, with the example server"
 "$target/debug/examples/serve" "$state/example" > "$state/log" 2>&1 &
 servers+=($!)
 fuzz "$state/example/port" "$state/example/token"
 
-echo "-- unstuck serve, with runs that failed, recovered and ask"
+echo "-- unstuck serve, with failed, recovered and waiting runs"
 unstuck=$target/debug/unstuck
 mkdir -p "$state/home/project"
 cd "$state/home/project"

@@ -39,9 +39,9 @@ fi
 install_python() {
   [[ $(cat "$sdks/python.is" 2> /dev/null) == "${python_sdks[*]}" ]] && return
   echo "installing ${python_sdks[*]} into $sdks" >&2
-  python3 -m venv "$sdks/python" > "$sdks/python.log" 2>&1 || not_run "python3 cannot make a venv, see $sdks/python.log"
+  python3 -m venv "$sdks/python" > "$sdks/python.log" 2>&1 || not_run "cannot create a Python venv; see $sdks/python.log"
   "$sdks/python/bin/pip" install --quiet --disable-pip-version-check "${python_sdks[@]}" >> "$sdks/python.log" 2>&1 ||
-    cannot_install pip "the SDKs could not be installed, see $sdks/python.log"
+    cannot_install pip "cannot install the SDKs; see $sdks/python.log"
   echo "${python_sdks[*]}" > "$sdks/python.is"
 }
 
@@ -50,7 +50,7 @@ install_js() {
   echo "installing ${js_sdks[*]} into $sdks" >&2
   mkdir -p "$sdks/js"
   npm install --prefix "$sdks/js" --no-save --no-audit --no-fund --loglevel=error "${js_sdks[@]}" > "$sdks/js.log" 2>&1 ||
-    cannot_install npm "the SDKs could not be installed, see $sdks/js.log"
+    cannot_install npm "cannot install the SDKs; see $sdks/js.log"
   echo "${js_sdks[*]}" > "$sdks/js.is"
 }
 
@@ -58,8 +58,8 @@ for needed in python3 node npm; do
   command -v "$needed" > /dev/null || not_run "$needed is not installed"
 done
 python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' || not_run "python3 is older than 3.10"
-[[ -x $faults ]] || fail "no program at $faults, build it with: cargo build --release -p unstuck-faults"
-[[ -x $unstuck ]] || fail "no program at $unstuck, build it with: cargo build --release -p unstuck"
+[[ -x $faults ]] || fail "$faults not found; build it with: cargo build --release -p unstuck-faults"
+[[ -x $unstuck ]] || fail "$unstuck not found; build it with: cargo build --release -p unstuck"
 mkdir -p "$sdks"
 install_python
 install_js

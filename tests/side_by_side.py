@@ -28,6 +28,8 @@ times = "always"
 """
 
 
+# Matches a deadline in unstuck's messages.
+DEADLINE = re.compile(r"for at most \d|waiting up to \d|gives up at \d|for \d[^,;()]* more|\(\d[^()]* of \d[^()]*\)")
 # Files with unstuck's messages: standard error of a run, and the gateway's log.
 TELLS = ["err", "gateway.log"]
 
@@ -196,7 +198,7 @@ class Runner:
             moments = [at - begun for at, _ in place.requests()]
             answered = ANSWER in (place.folder / "out").read_text(errors="replace")
             told = "".join(file.read_text(errors="replace") for file in place.folder.glob("*") if file.name in TELLS)
-            tells_deadline = row.never_recovers and re.search(r"for at most \d|\(\d[^()]* of \d[^()]*\)", told) is not None
+            tells_deadline = row.never_recovers and DEADLINE.search(told) is not None
             return Result(code, seconds, moments, answered, tells_deadline, str(place.folder))
         finally:
             if timer:
@@ -208,15 +210,15 @@ class Runner:
 def verdict(bare, wrapped):
     """Returns why the wrapped client is worse, or None."""
     if wrapped.rank == 0:
-        return "says success without the answer"
+        return "reports success without the answer"
     if wrapped.rank == 1 and bare.rank != 1:
         return "never ends"
     if wrapped.rank < bare.rank and bare.rank == 3:
-        return "the bare one got its answer"
+        return "only the bare client got its answer"
     if wrapped.rank == bare.rank:
         meanwhile, allowed = wrapped.requests_before(bare.seconds), len(bare.moments) + 1
         if meanwhile > allowed:
-            return f"{meanwhile} requests in {bare.seconds:.0f} s, the bare one {len(bare.moments)}"
+            return f"{meanwhile} requests in {bare.seconds:.0f} s, {len(bare.moments)} by the bare client"
     return None
 
 
@@ -229,13 +231,13 @@ def shown(result):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--unstuck", help="the program (target/release/unstuck, or UNSTUCK_BIN)")
-    parser.add_argument("--quick", action="store_true", help="some rows, times at a fifth; while developing")
-    parser.add_argument("--scale", type=float, help="factor for the times of the faults (1)")
+    parser.add_argument("--quick", action="store_true", help="fewer rows, scale 0.2; for development")
+    parser.add_argument("--scale", type=float, help="factor for the durations of the faults (1)")
     parser.add_argument("--rows", default="", help="only rows whose name matches this regular expression")
     parser.add_argument("--clients", default="claude,codex,script,script-serve")
-    parser.add_argument("--cap", type=float, default=900, help="seconds after which a run counts as endless (900)")
-    parser.add_argument("--jobs", type=int, default=6, help="runs at the same time (6)")
-    parser.add_argument("--keep", action="store_true", help="keep the folders of the runs")
+    parser.add_argument("--cap", type=float, default=900, help="time limit of a run, in seconds (900)")
+    parser.add_argument("--jobs", type=int, default=6, help="parallel runs (6)")
+    parser.add_argument("--keep", action="store_true", help="keep the directories of the runs")
     args = parser.parse_args()
     if args.scale is None:
         args.scale = 0.2 if args.quick else 1.0
@@ -244,7 +246,7 @@ def main():
     clients = args.clients.split(",")
     if not runner.can_keep_trying:
         rows = [row for row in rows if not row.never_recovers]
-        print("no DNS: not run: this unstuck has no --keep-trying")
+        print("no DNS: not run: unstuck has no --keep-trying")
     try:
         runner.agents.install()
     except NotRun as why:
@@ -264,7 +266,7 @@ def main():
         print(f"{row.name:<17} {client:<13} {shown(bare)}   {shown(wrapped)}{note}")
         if args.keep:
             print(f"{'':<31} {bare.folder}   {wrapped.folder}")
-    print(f"\n{len(wanted)} rows, {worse} of them worse wrapped")
+    print(f"\n{len(wanted)} rows, {worse} worse with unstuck")
     sys.exit(1 if worse else 0)
 
 

@@ -34,8 +34,8 @@ def is_test(path):
 
 
 def without_tests(text):
-    at = text.find("#[cfg(test)]\nmod ")
-    return text if at < 0 else text[:at]
+    """Removes test modules. A test module with its own file is one line; an inline one ends at the next `}` in column 0."""
+    return re.sub(r"#\[cfg\(test\)\]\nmod \w+(?:;| \{.*?^\})", "", text, flags=re.M | re.S)
 
 
 def main():
@@ -44,13 +44,13 @@ def main():
         text = (ROOT / path).read_text()
         for number, line in enumerate(text.split("\n"), 1):
             if RIDDLE.match(line):
-                problems.append(f"{path}:{number}: a doc comment says what the item is or does: {line.strip()}")
+                problems.append(f"{path}:{number}: doc comment must state what the item is or does: {line.strip()}")
         if is_test(path):
             continue
         for match in ITEM.finditer(without_tests(text)):
             indent, kind, name = match.groups()
             if name.lower() in BANNED and name not in TO_BE_REPLACED:
-                problems.append(f"{path}: {kind} {name}: use a noun of the field (docs/glossary.md)")
+                problems.append(f"{path}: {kind} {name}: use a standard noun (docs/glossary.md)")
             # An indented `type` is an associated type, whose name its trait decides.
             if kind != "mod" and not (kind == "type" and indent):
                 places[name].append(path)

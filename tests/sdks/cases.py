@@ -62,7 +62,7 @@ ANY = {"anthropic": "", "chat": "", "responses": "", "gemini": ""}
 
 def cut(by):
     script = PIECES + step(f'cut_at = {{ after = 8, by = "{by}" }}', "always")
-    return Case(f"cut by {by}", script, "stream", 1, ["cut"], error=ANY)
+    return Case(f"cut by {by}", script, "stream", 1, ["truncated"], error=ANY)
 
 
 def refused(name, reply, error):
@@ -89,12 +89,12 @@ CASES = [
         "stream", 2, ["recovered"], text=TEXT, tokens=True, pieces=10, config=KEEP_ALIVE,
     ),
     Case(
-        "held in vain",
+        "held, then failed",
         PIECES + step("rate_limit = { retry_after = 2 }", "always"),
         "stream", RETRIES + 1, ["failed"], error=ANY, config=KEEP_ALIVE, more=["--retries", str(RETRIES)],
     ),
     Case(
-        "500 for ever",
+        "500 forever",
         step("server_error = {}", "always"),
         "plain", RETRIES + 1, ["failed"], more=["--retries", str(RETRIES)],
         error=errors("InternalServerError", "InternalServerError", "ServerError"),
@@ -154,12 +154,12 @@ def problems(case, client, language, seen, world):
         counts = seen.get("side") or {"side": 0}
         found += [f"{name}: nothing" for name, count in counts.items() if not count]
     if case.what == "stream" and error is not None and len(seen.get("text", "")) >= len(TEXT):
-        found.append("the whole text of a stream that was cut")
+        found.append("the whole text of an interrupted stream")
     if requests is not None:
         must("requests at the API", world["requests"], requests)
     if case.what != "side":
         must("recorded calls", world["calls"], calls)
     if world["bodies"] > max(1, len(calls)) and case.what != "side":
         found.append(f"{world['bodies']} different requests for {len(calls)} calls")
-    must("left alone by the client", world["abandoned"], case.abandoned)
+    must("abandoned by the client", world["abandoned"], case.abandoned)
     return found

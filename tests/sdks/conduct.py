@@ -72,7 +72,7 @@ def wait_for(look, told=lambda: "", patience=PATIENCE):
     until = time.monotonic() + patience
     while not (found := look()):
         if time.monotonic() > until:
-            raise SystemExit(f"error: nothing happened for {patience} s: {told()}")
+            raise SystemExit(f"error: timed out after {patience} s: {told()}")
         time.sleep(0.02)
     return found
 
@@ -174,9 +174,9 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--unstuck", type=Path, required=True)
     parser.add_argument("--faults", type=Path, required=True)
-    parser.add_argument("--python", type=Path, required=True, help="a Python that has the SDKs")
-    parser.add_argument("--js", type=Path, required=True, help="a folder with client.mjs and node_modules")
-    parser.add_argument("--only", default="", help="only rows that contain this")
+    parser.add_argument("--python", type=Path, required=True, help="Python interpreter with the SDKs")
+    parser.add_argument("--js", type=Path, required=True, help="directory with client.mjs and node_modules")
+    parser.add_argument("--only", default="", help="only rows that contain this text")
     parser.add_argument("--markdown", action="store_true")
     args = parser.parse_args()
     # Nothing of the person's own: no key, no address, no proxy.
@@ -187,7 +187,7 @@ def main():
         "py": Sdk([args.python, client], env),
         "js": Sdk(["node", args.js / "client.mjs"], env),
     }
-    head = ("API", "language", "case", "the SDK saw", "requests", "recorded calls", "time", "result")
+    head = ("API", "language", "case", "SDK result", "requests", "recorded calls", "time", "result")
     print(line(args.markdown, *head))
     if args.markdown:
         print("|---" * len(head) + "|")

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use regex::bytes::{Regex, RegexBuilder};
-use unstuck_core::knowledge::Knowledge;
+use unstuck_core::knowledge::DiagnosisKnowledge;
 
 /// The patterns of the built-in rules, each compiled once.
 pub(crate) struct RegexLoop {
@@ -15,7 +15,7 @@ pub(crate) struct RegexLoop {
 impl RegexLoop {
     /// Compiles the text patterns of all rules; the classifier's other matchers (fields, stated statuses and waits,
     /// warnings) are left out, in the baseline's favor.
-    pub(crate) fn from_knowledge(knowledge: &Knowledge) -> Self {
+    pub(crate) fn from_knowledge(knowledge: &DiagnosisKnowledge) -> Self {
         let rules = knowledge.kinds.values().flat_map(|file| &file.rule);
         let sources: BTreeSet<&String> = rules
             .filter(|rule| !rule.disabled)

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use unstuck_core::Classifier;
-use unstuck_core::knowledge::{Knowledge, KnowledgeOverlay};
+use unstuck_core::knowledge::{DiagnosisKnowledge, KnowledgeOverlay};
 
 use crate::diagnose::{diagnose_all, micros};
 use crate::measure::{ROUNDS, Samples, time_repeated};
@@ -18,7 +18,7 @@ pub(crate) fn measure(table: &mut FigureTable) -> Result<()> {
     let overlay: KnowledgeOverlay = toml::from_str(&further_rules()?)?;
     let (few, many) = (
         Classifier::built_in(),
-        Classifier::new(Knowledge::built_in().with_overlay(overlay))?,
+        Classifier::new(DiagnosisKnowledge::built_in().with_overlay(overlay))?,
     );
     let rules = |classifier: &Classifier| -> usize {
         let files = classifier.knowledge().kinds.values();
@@ -31,7 +31,7 @@ pub(crate) fn measure(table: &mut FigureTable) -> Result<()> {
         with_few.push(time_repeated(|| diagnose_all(few, &texts)) / TEXTS as f64);
         with_many.push(time_repeated(|| diagnose_all(&many, &texts)) / TEXTS as f64);
     }
-    table.section("3. Growth with the number of rules")?;
+    table.section("3. Scaling with the number of rules")?;
     let name = |classifier| format!("{} rules", rules(classifier));
     table.row(
         &name(few),

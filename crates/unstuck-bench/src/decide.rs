@@ -8,8 +8,10 @@ use unstuck_core::decision::{
     CurrentModel, DecisionInput, ModelCatalog, RecoveryHistory, RetryRecord, SeededRng, TokenUsage,
     template,
 };
-use unstuck_core::knowledge::{Playbook, Strategy};
-use unstuck_core::{Classifier, Diagnosis, Failure, Kind, Level, RetryPolicy, Timestamp, decide};
+use unstuck_core::knowledge::{RecoveryKnowledge, Strategy};
+use unstuck_core::{
+    Classifier, Diagnosis, Failure, Kind, RecoveryLevel, RetryPolicy, Timestamp, decide,
+};
 
 use crate::diagnose::now;
 use crate::measure::{ROUNDS, Samples, time_repeated};
@@ -41,16 +43,16 @@ pub(crate) fn measure(table: &mut FigureTable) -> Result<()> {
         .with_body(r#"{"error":{"type":"not_found_error","message":"model: claude-x"}}"#);
     let cases = [
         (
-            "a rate limit, the third retry",
+            "rate limit, third retry",
             DecisionFixture::new(&limited, 2)?,
         ),
         (
-            "a systematic kind with its chain",
+            "systematic kind with its chain",
             DecisionFixture::new(&too_long, 0)?,
         ),
-        ("a change of the model", DecisionFixture::new(&no_model, 0)?),
+        ("model switch", DecisionFixture::new(&no_model, 0)?),
     ];
-    table.section("5. A decision")?;
+    table.section("5. Decision")?;
     for (name, world) in &cases {
         let made = decide(&world.situation(), SeededRng::seeded(1).next_draw());
         table.note(&format!("{name}: {}", made.reason))?;
@@ -65,7 +67,7 @@ pub(crate) fn measure(table: &mut FigureTable) -> Result<()> {
         let nanos = samples.map(|seconds| seconds * 1e9);
         table.row(name, &nanos, "ns", FigureTarget::AtMost(MAX_NANOS))?;
         table.row(
-            "  limit ÷ ours",
+            "  limit ÷ unstuck",
             &nanos.map(|value| MAX_NANOS / value),
             "×",
             FigureTarget::AtLeast(1.0),
@@ -82,13 +84,13 @@ impl DecisionFixture {
         for _ in 0..retries {
             history.record(attempt(diagnosis.kind, started));
         }
-        let strategies = Playbook::built_in().strategies();
+        let strategies = RecoveryKnowledge::built_in().strategies();
         Ok(Self {
             diagnosis,
             history,
             policy: RetryPolicy {
                 auto_switch_model: true,
-                ..template("standard").context("no such template")?.clone()
+                ..template("standard").context("template not found")?.clone()
             },
             strategies: strategies
                 .map(|(id, strategy)| (id.to_owned(), strategy.clone()))
@@ -136,7 +138,7 @@ impl DecisionFixture {
 fn attempt(kind: Kind, at: Timestamp) -> RetryRecord {
     RetryRecord {
         kind,
-        level: Level::Same,
+        level: RecoveryLevel::Same,
         strategy: None,
         at,
         delay: Duration::from_secs(2),

@@ -1,7 +1,7 @@
 //! Measures the duration of a diagnosis: typical, unseen, and large texts.
 
 use anyhow::Result;
-use unstuck_core::knowledge::Knowledge;
+use unstuck_core::knowledge::DiagnosisKnowledge;
 use unstuck_core::{Classifier, ClockReading, Diagnosis, Failure, Kind, Timestamp};
 
 use crate::baseline::RegexLoop;
@@ -27,7 +27,7 @@ pub(crate) fn diagnose_all(classifier: &Classifier, failures: &[Failure]) -> usi
 }
 
 pub(crate) fn measure(table: &mut FigureTable) -> Result<()> {
-    let baseline = RegexLoop::from_knowledge(Knowledge::built_in());
+    let baseline = RegexLoop::from_knowledge(DiagnosisKnowledge::built_in());
     measure_usual(table, &baseline)?;
     measure_unfamiliar(table)?;
     measure_large(table, &baseline)
@@ -60,9 +60,9 @@ fn measure_usual(table: &mut FigureTable, baseline: &RegexLoop) -> Result<()> {
             failures.len()
         )
     };
-    table.section("1. Diagnosing a text of 2 KB")?;
+    table.section("1. Diagnosis of 2 KB texts")?;
     table.note(&format!(
-        "recognised: {} texts with an error line, {} without; the loop has {} expressions, {} left out",
+        "recognized: {} texts with an error line, {} without; the loop has {} expressions, {} skipped",
         recognised(with_error),
         recognised(without),
         baseline.len(),
@@ -104,7 +104,7 @@ fn measure_unfamiliar(table: &mut FigureTable) -> Result<()> {
         new.push(time_once(|| diagnose_all(classifier, &texts)) / UNFAMILIAR_TEXTS as f64);
         again.push(time_once(|| diagnose_all(classifier, &texts)) / UNFAMILIAR_TEXTS as f64);
     }
-    table.section("2. Unfamiliar and large texts")?;
+    table.section("2. Unseen and large texts")?;
     table.row(
         "1000 new texts of random words, 2 KB",
         &new.map(micros),
@@ -119,7 +119,7 @@ fn measure_unfamiliar(table: &mut FigureTable) -> Result<()> {
         FigureTarget::AtMost(1.5),
     )?;
     table.row(
-        "new texts ÷ the same once more",
+        "new texts ÷ same texts repeated",
         &new.ratio_to(&again),
         "×",
         FigureTarget::AtMost(1.5),
@@ -134,7 +134,7 @@ fn measure_large(table: &mut FigureTable, baseline: &RegexLoop) -> Result<()> {
         large_text(
             table,
             baseline,
-            &format!("log of {name}"),
+            &format!("log, {name}"),
             author.log(error, size),
         )?;
         large_text(
@@ -144,12 +144,7 @@ fn measure_large(table: &mut FigureTable, baseline: &RegexLoop) -> Result<()> {
             author.words(size),
         )?;
     }
-    large_text(
-        table,
-        baseline,
-        "nothing but errors, 1 MB",
-        author.errors(1 << 20),
-    )
+    large_text(table, baseline, "errors only, 1 MB", author.errors(1 << 20))
 }
 
 fn large_text(

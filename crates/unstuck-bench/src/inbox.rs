@@ -18,7 +18,7 @@ use crate::table::{FigureTable, FigureTarget};
 const QUESTIONS: u32 = 1_000;
 
 pub(crate) fn measure(table: &mut FigureTable) -> Result<()> {
-    table.section("11. The inbox, 1 000 questions that wait")?;
+    table.section("11. Inbox with 1,000 pending requests")?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -42,20 +42,15 @@ pub(crate) fn measure(table: &mut FigureTable) -> Result<()> {
         "ms",
         FigureTarget::None,
     )?;
+    table.row("bare SELECT", &theirs.map(millis), "ms", FigureTarget::None)?;
     table.row(
-        "a bare SELECT",
-        &theirs.map(millis),
-        "ms",
-        FigureTarget::None,
-    )?;
-    table.row(
-        "ours ÷ bare",
+        "unstuck ÷ bare",
         &ours.ratio_to(&theirs),
         "×",
         FigureTarget::None,
     )?;
     if program.is_none() {
-        return table.note("the program is not built: no listing by it");
+        return table.note("unstuck is not built: `unstuck inbox` skipped");
     }
     let most = FigureTarget::AtMost(50.0);
     table.row("unstuck inbox", &text.map(millis), "ms", most)?;
@@ -85,20 +80,20 @@ pub(crate) fn escalation_event(run: &RunId) -> Event {
     let fields = serde_json::json!({
         "event": "recovery_escalated", "id": format!("{run}-e1"), "session": run.session_id(1),
         "type": "recovery_approval_required", "trigger": "RECOVERY", "kind": "lockfile_drift", "why": "repair",
-        "reason": "Lockfile out of sync: `rm -rf node_modules && npm ci` may repair it, and needs your word.",
+        "reason": "Lockfile out of sync: `rm -rf node_modules && npm ci` may fix this; approval required.",
         "awaiting": "human", "repair": "r1", "doing": "npm test -- --runInBand packages/web",
         "evidence": "npm error `npm ci` can only install packages when your package.json and package-lock.json are in sync",
         "tried": [
-            { "what": "as it was asked for", "why": "Lockfile out of sync (npm): npm error code EUSAGE" },
-            { "what": "the same again after 2 s", "why": "Lockfile out of sync (npm): npm error code EUSAGE" },
+            { "what": "first attempt", "why": "Lockfile out of sync (npm): npm error code EUSAGE" },
+            { "what": "retry unchanged after 2 s", "why": "Lockfile out of sync (npm): npm error code EUSAGE" },
         ],
         "command": "rm -rf node_modules && npm ci", "fingerprint": "0123456789abcdef", "hash": "fedcba9876543210",
         "choices": [
-            { "answer": "approve", "does": "runs `rm -rf node_modules && npm ci` once, then tries again" },
-            { "answer": "reject", "does": "does not run it, and tries again without" },
-            { "answer": "resolve", "does": "tries again: you have seen to it" },
-            { "answer": "skip", "does": "gives it up; the failure is passed on" },
-            { "answer": "abort", "does": "ends the run" },
+            { "answer": "approve", "does": "run `rm -rf node_modules && npm ci` once, then retry" },
+            { "answer": "reject", "does": "retry without running it" },
+            { "answer": "resolve", "does": "retry: issue fixed manually" },
+            { "answer": "skip", "does": "give up and return the original exit code" },
+            { "answer": "abort", "does": "abort the run" },
         ],
     });
     Event::from_value(fields.as_object().cloned().unwrap_or_default())
@@ -108,10 +103,10 @@ async fn time_store_list(path: &Path) -> Result<f64> {
     let began = now();
     let location = StoreLocation::file(path);
     let store = Store::open_existing(&location, StoreOptions::default()).await?;
-    let store = store.context("the store is gone")?;
+    let store = store.context("store not found")?;
     let found = store.escalations(&EscalationFilter::default()).await?;
     store.close().await?;
-    ensure!(found.len() == QUESTIONS as usize, "{} wait", found.len());
+    ensure!(found.len() == QUESTIONS as usize, "{} pending", found.len());
     Ok(began.elapsed().as_secs_f64())
 }
 
@@ -122,7 +117,7 @@ fn time_bare_select(path: &Path) -> Result<f64> {
         .prepare("SELECT run, id, at, asked FROM questions WHERE answered IS NULL ORDER BY at")?;
     let rows = statement.query_map([], |row| row.get::<_, String>(3).map(|text| text.len()))?;
     let bytes = rows.sum::<rusqlite::Result<usize>>()?;
-    ensure!(bytes > 0, "nothing waits");
+    ensure!(bytes > 0, "no pending requests");
     Ok(began.elapsed().as_secs_f64())
 }
 
@@ -136,9 +131,9 @@ fn time_program(program: &Path, store: &Path, options: &[&str]) -> Result<f64> {
     let seconds = began.elapsed().as_secs_f64();
     ensure!(
         output.status.success(),
-        "{command:?} ended with {}",
+        "{command:?} failed with {}",
         output.status
     );
-    ensure!(output.stdout.len() > 100_000, "not all of them are listed");
+    ensure!(output.stdout.len() > 100_000, "the list is incomplete");
     Ok(seconds)
 }

@@ -85,11 +85,11 @@ impl Client {
         self.buffer.clear();
         loop {
             if stream.read_buf(&mut self.buffer).await? == 0 {
-                bail!("the connection was closed");
+                bail!("connection closed");
             }
             if let Some(head) = complete_head(&self.buffer)? {
                 return Ok(ClientResult {
-                    status: head.get(9..12).context("no status")?.parse()?,
+                    status: head.get(9..12).context("no status line")?.parse()?,
                     attempts: header(head, "x-unstuck-attempts").unwrap_or(1),
                     total_seconds: begin.elapsed().as_secs_f64(),
                 });

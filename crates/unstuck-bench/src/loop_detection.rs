@@ -19,7 +19,7 @@ const CHUNK: usize = 64 << 10;
 const MAX_RATIO: f64 = 20.0;
 
 pub(crate) fn measure(table: &mut FigureTable) -> Result<()> {
-    table.section("8. Watching what an agent writes")?;
+    table.section("8. Loop detection on agent output")?;
     let mut author = TextGenerator::from_seed(7);
     let log = author.log(None, SIZE);
     let coloured = log.replace('\n', "\u{1b}[0m\n\u{1b}[32m");
@@ -31,11 +31,16 @@ pub(crate) fn measure(table: &mut FigureTable) -> Result<()> {
         &words,
         FigureTarget::AtMost(MAX_RATIO),
     )?;
-    measure_plain(table, "log in colours", &coloured, FigureTarget::None)?;
+    measure_plain(table, "colored log", &coloured, FigureTarget::None)?;
     let line = "QUJD".repeat(SIZE / 4);
     measure_plain(table, "one line", &line, FigureTarget::None)?;
     let rows = "0,0,0,0,0,0,0,0,0,0\n".repeat(SIZE / 20);
-    measure_plain(table, "equal rows of numbers", &rows, FigureTarget::None)?;
+    measure_plain(
+        table,
+        "identical rows of numbers",
+        &rows,
+        FigureTarget::None,
+    )?;
     measure_stream(table)
 }
 
@@ -73,13 +78,13 @@ fn measure_stream(table: &mut FigureTable) -> Result<()> {
     }
     let speed = ours.map(|seconds| megabytes / seconds);
     table.row(
-        "stream of calls in JSON",
+        "JSON stream of tool calls",
         &speed,
         "MB/s",
         FigureTarget::None,
     )?;
     table.row(
-        "  unstuck ÷ reading the JSON",
+        "  unstuck ÷ parsing the JSON",
         &ours.ratio_to(&theirs),
         "×",
         FigureTarget::AtMost(8.0),

@@ -71,7 +71,7 @@ fn measure() -> Result<()> {
     let is_known = |name: &String| SECTIONS.iter().any(|(known, _)| known == name);
     if let Some(unknown) = named.iter().find(|name| !is_known(name)) {
         let names = SECTIONS.map(|(name, _)| name).join(", ");
-        bail!("`{unknown}` cannot be measured, but these can: {names}");
+        bail!("unknown benchmark `{unknown}`; available: {names}");
     }
     let mut table = FigureTable::begin()?;
     for (name, section) in SECTIONS {

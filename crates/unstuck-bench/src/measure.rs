@@ -11,10 +11,7 @@ const MIN_ROUND: Duration = Duration::from_millis(40);
 
 /// Returns the current monotonic time.
 pub(crate) fn now() -> Instant {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a benchmark is about the time that passes"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "a benchmark measures real time")]
     Instant::now()
 }
 

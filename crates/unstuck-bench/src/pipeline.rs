@@ -1,4 +1,8 @@
 //! Measures the overhead of a pipeline with many roles, and of its snapshots.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the benchmark's own temporary directory"
+)]
 
 use std::fmt::Write;
 use std::path::Path;
@@ -30,10 +34,10 @@ const FILES: usize = 2000;
 pub(crate) fn measure(table: &mut FigureTable) -> Result<()> {
     let attempts = WAVES * ROLES;
     table.section(&format!(
-        "9. A pipeline of {attempts} roles, {PARALLEL} side by side"
+        "9. Pipeline of {attempts} roles, {PARALLEL} in parallel"
     ))?;
     let Some(program) = sibling_program("unstuck").filter(|path| path.exists()) else {
-        return table.note("the program is not built: no pipeline");
+        return table.note("unstuck is not built: pipeline skipped");
     };
     measure_cpu(table, &program)?;
     measure_memory(table, &program)?;
@@ -76,26 +80,31 @@ fn measure_cpu(table: &mut FigureTable, program: &Path) -> Result<()> {
     let each = |samples: &Samples| samples.map(|seconds| millis(seconds) / (WAVES * ROLES) as f64);
     let more = each(&ours.cpu.minus(&theirs.cpu));
     table.row(
-        "only starting the commands, processor each",
+        "commands alone, CPU time each",
         &each(&theirs.cpu),
         "ms",
         FigureTarget::None,
     )?;
     table.row(
-        "unstuck run, its reapers and the commands, each",
+        "unstuck run with reapers and commands, CPU time each",
         &each(&ours.cpu),
         "ms",
         FigureTarget::None,
     )?;
-    table.row("  more than bare", &more, "ms", FigureTarget::AtMost(5.0))?;
     table.row(
-        "only starting the commands, time each",
+        "  overhead over bare",
+        &more,
+        "ms",
+        FigureTarget::AtMost(5.0),
+    )?;
+    table.row(
+        "commands alone, wall time each",
         &each(&theirs.time),
         "ms",
         FigureTarget::None,
     )?;
     table.row(
-        "unstuck run, time each",
+        "unstuck run, wall time each",
         &each(&ours.time),
         "ms",
         FigureTarget::None,
@@ -112,13 +121,13 @@ fn measure_memory(table: &mut FigureTable, program: &Path) -> Result<()> {
         together.push(shared);
     }
     table.row(
-        "largest memory of unstuck",
+        "peak memory of unstuck",
         &alone,
         "MB",
         FigureTarget::AtMost(60.0),
     )?;
     table.row(
-        "  with its reapers, what is shared once",
+        "  with its reapers, shared memory counted once",
         &together,
         "MB",
         FigureTarget::AtMost(60.0),
@@ -128,7 +137,7 @@ fn measure_memory(table: &mut FigureTable, program: &Path) -> Result<()> {
 /// Measures the same in a repository, with and without snapshots around each attempt.
 fn measure_snapshots(table: &mut FigureTable, program: &Path) -> Result<()> {
     if !git(Path::new("."), &["--version"]).is_ok_and(|works| works) {
-        return table.note("git is not installed: no snapshots");
+        return table.note("git is not installed: snapshots skipped");
     }
     let (mut with, mut without) = (RunCost::default(), RunCost::default());
     let (on, off) = ("snapshots = true", "snapshots = false");
@@ -148,9 +157,9 @@ fn measure_snapshots(table: &mut FigureTable, program: &Path) -> Result<()> {
     };
     let processor = each(&with.cpu, &without.cpu);
     let time = each(&with.time, &without.time);
-    let title = format!("two snapshots of {FILES} files for an attempt");
-    table.row(&title, &processor, "ms of processor", FigureTarget::None)?;
-    table.row("  by the clock", &time, "ms", FigureTarget::None)
+    let title = format!("two snapshots of {FILES} files per attempt");
+    table.row(&title, &processor, "ms CPU", FigureTarget::None)?;
+    table.row("  wall time", &time, "ms", FigureTarget::None)
 }
 
 /// The cost of some runs in seconds.
@@ -166,7 +175,7 @@ impl RunCost {
         let output = silence_output(command).output()?;
         ensure!(
             output.status.success(),
-            "{command:?} ended with {}: {}",
+            "{command:?} failed with {}: {}",
             output.status,
             String::from_utf8_lossy(&output.stderr)
         );

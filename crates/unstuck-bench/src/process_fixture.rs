@@ -1,4 +1,8 @@
 //! The measured processes: an upstream and the servers in front of it. Each ends on drop.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the benchmark's own temporary directory"
+)]
 
 use std::fs;
 use std::net::SocketAddr;
@@ -129,7 +133,7 @@ impl ProcessFixture {
                 .ok()
                 .map(|_| ())
         })
-        .context("nginx does not listen")?;
+        .context("nginx is not listening")?;
         Ok(Some(listening))
     }
 
@@ -150,7 +154,7 @@ impl ProcessFixture {
         };
         let port = poll_until(|| fs::read_to_string(port_file).ok()?.trim().parse().ok());
         let Some(port) = port else {
-            bail!("{command:?} does not listen");
+            bail!("{command:?} is not listening");
         };
         fs::remove_file(port_file)?;
         listening.address.set_port(port);
@@ -164,7 +168,7 @@ impl ProcessFixture {
 
 /// Returns the path of the program from the same build.
 fn program_path() -> Result<PathBuf> {
-    sibling_program("unstuck").context("the program is not built")
+    sibling_program("unstuck").context("unstuck is not built")
 }
 
 /// Polls for a result for ten seconds.
@@ -173,7 +177,10 @@ fn poll_until<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
         if let Some(found) = look() {
             return Some(found);
         }
-        #[expect(clippy::disallowed_methods, reason = "another process has to come up")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "waits for another process to start"
+        )]
         std::thread::sleep(Duration::from_millis(20));
     }
     None

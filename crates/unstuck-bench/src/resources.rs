@@ -1,4 +1,5 @@
 //! CPU and memory use of processes, as reported by the system.
+#![expect(clippy::disallowed_methods, reason = "files of the kernel in /proc")]
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +22,9 @@ pub(crate) fn cpu_of_children() -> Result<f64> {
 fn cpu_times(file: &str, at: usize) -> Result<f64> {
     let text = fs::read_to_string(file)?;
     // The name in parentheses may contain anything.
-    let (_, fields) = text.rsplit_once(')').context("no end of the name")?;
+    let (_, fields) = text
+        .rsplit_once(')')
+        .context("no closing parenthesis after the name")?;
     let mut fields = fields.split_whitespace().skip(at);
     let mut next = || -> Result<f64> { Ok(fields.next().context("too few fields")?.parse()?) };
     Ok((next()? + next()?) / TICKS)
@@ -33,7 +36,7 @@ pub(crate) fn cpu_of(process: u32) -> Result<f64> {
     for thread in fs::read_dir(format!("/proc/{process}/task"))? {
         let text = fs::read_to_string(thread?.path().join("schedstat"))?;
         let used = text.split_whitespace().next();
-        nanos += used.context("no time in schedstat")?.parse::<f64>()?;
+        nanos += used.context("schedstat has no CPU time")?.parse::<f64>()?;
     }
     Ok(nanos / 1e9)
 }
@@ -64,7 +67,7 @@ pub(crate) fn watch_memory(mut child: Child) -> Result<PeakMemory> {
         memory.shared = memory.shared.max(tree_memory(child.id()));
         pause();
     };
-    ensure!(status.success(), "it ended with {status}");
+    ensure!(status.success(), "process failed with {status}");
     Ok(memory)
 }
 
@@ -104,7 +107,7 @@ fn megabytes(file: &str, name: &str) -> f64 {
         / 1024.0
 }
 
-#[expect(clippy::disallowed_methods, reason = "it looks again and again")]
+#[expect(clippy::disallowed_methods, reason = "polls repeatedly")]
 fn pause() {
     std::thread::sleep(POLL_INTERVAL);
 }

@@ -1,4 +1,8 @@
 //! Measures the sandbox overhead: `/bin/true` in the sandbox against a bare one, by phase.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the benchmark's own temporary directory"
+)]
 
 use std::path::Path;
 
@@ -7,10 +11,10 @@ use tokio::sync::watch;
 use unstuck_core::command_policy::ApprovedCommand;
 use unstuck_core::redact::Redactor;
 use unstuck_repair::environment::RepairEnvironment;
-use unstuck_repair::project_dir::{ProjectDir, ProjectRoot};
+use unstuck_repair::project_dir::{ProjectRoot, RepairWorkingDir};
 use unstuck_repair::sandbox::SandboxMode;
 use unstuck_run::process::{ReaperProgram, StopRequest};
-use unstuck_run::repair::{RepairExecutor, RepairJob};
+use unstuck_run::repair_execution::{RepairExecutor, RepairJob};
 
 use crate::measure::{ROUNDS, Samples, now};
 use crate::startup::millis;
@@ -20,7 +24,7 @@ use crate::table::{FigureTable, FigureTarget};
 const REPAIRS: usize = 20;
 
 pub(crate) fn measure(table: &mut FigureTable) -> Result<()> {
-    table.section("10. Confining /bin/true")?;
+    table.section("10. Sandboxed /bin/true")?;
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?
@@ -34,10 +38,7 @@ async fn measure_repairs(table: &mut FigureTable) -> Result<()> {
     let what = executor
         .probe_sandbox(place.root.path(), &place.environment)
         .await?;
-    table.note(&format!(
-        "the sandbox of this machine is {}",
-        what.summary()
-    ))?;
+    table.note(&format!("confinement on this machine: {}", what.summary()))?;
     let [mut bare, mut off, mut whole] = [(); 3].map(|()| Samples::default());
     for _ in 0..ROUNDS {
         let [mut first, mut second, mut third] = [(); 3].map(|()| Samples::default());
@@ -56,21 +57,16 @@ async fn measure_repairs(table: &mut FigureTable) -> Result<()> {
         "ms",
         FigureTarget::None,
     )?;
-    table.row("switched off", &off.map(millis), "ms", FigureTarget::None)?;
+    table.row("sandbox off", &off.map(millis), "ms", FigureTarget::None)?;
+    table.row("sandboxed", &whole.map(millis), "ms", FigureTarget::None)?;
     table.row(
-        "in the sandbox",
-        &whole.map(millis),
-        "ms",
-        FigureTarget::None,
-    )?;
-    table.row(
-        "  over bare",
+        "  sandboxed ÷ bare",
         &whole.ratio_to(&bare),
         "×",
         FigureTarget::None,
     )?;
     table.row(
-        "  over switched off",
+        "  sandboxed ÷ sandbox off",
         &whole.ratio_to(&off),
         "×",
         FigureTarget::None,
@@ -86,7 +82,7 @@ async fn bare_child() -> Result<f64> {
 /// A project to repair.
 struct RepairFixture {
     root: ProjectRoot,
-    folder: ProjectDir,
+    folder: RepairWorkingDir,
     environment: RepairEnvironment,
     approved: ApprovedCommand,
     state: std::path::PathBuf,

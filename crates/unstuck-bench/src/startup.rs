@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use unstuck_core::Classifier;
-use unstuck_core::knowledge::Knowledge;
+use unstuck_core::knowledge::DiagnosisKnowledge;
 
 use crate::baseline::RegexLoop;
 use crate::diagnose::{diagnose_all, now};
@@ -31,12 +31,12 @@ pub(crate) fn run_cold() -> Result<()> {
     let failures = [failed(
         TextGenerator::from_seed(9).log(Some(one_line()), USUAL_SIZE),
     )];
-    let knowledge = time_once(Knowledge::built_in);
+    let knowledge = time_once(DiagnosisKnowledge::built_in);
     let classifier = time_once(Classifier::built_in);
     let first = time_once(|| Classifier::built_in().diagnose(&failures[0], &now()));
     let second = time_once(|| diagnose_all(Classifier::built_in(), &failures));
     let baseline =
-        time_once(|| RegexLoop::from_knowledge(Knowledge::built_in()).count_matches(b""));
+        time_once(|| RegexLoop::from_knowledge(DiagnosisKnowledge::built_in()).count_matches(b""));
     let parts = [knowledge, classifier, first, second, baseline].map(|part| part.to_string());
     Ok(writeln!(std::io::stdout(), "{}", parts.join(" "))?)
 }
@@ -47,7 +47,7 @@ fn measure_fresh_process(table: &mut FigureTable) -> Result<()> {
     let mut whole = Samples::default();
     for _ in 0..ROUNDS {
         let output = program_command(&own).arg(COLD_ARG).output()?;
-        ensure!(output.status.success(), "the cold run failed");
+        ensure!(output.status.success(), "cold start failed");
         let text = String::from_utf8(output.stdout)?;
         let seconds: Vec<f64> = text
             .split_whitespace()
@@ -61,14 +61,14 @@ fn measure_fresh_process(table: &mut FigureTable) -> Result<()> {
     let [knowledge, classifier, first, second, baseline] = parts;
     let mut row =
         |what, samples: &Samples| table.row(what, &samples.map(millis), "ms", FigureTarget::None);
-    row("reading the knowledge", &knowledge)?;
-    row("building the classifier", &classifier)?;
-    row("the first diagnosis", &first)?;
-    row("  the same once more", &second)?;
-    row("the three together", &whole)?;
-    row("compiling the loop's expressions", &baseline)?;
+    row("load the knowledge", &knowledge)?;
+    row("build the classifier", &classifier)?;
+    row("first diagnosis", &first)?;
+    row("  same diagnosis repeated", &second)?;
+    row("total of these three", &whole)?;
+    row("compile the loop's expressions", &baseline)?;
     table.row(
-        "compiling the loop ÷ all of ours",
+        "compile the loop ÷ unstuck total",
         &baseline.ratio_to(&whole),
         "×",
         FigureTarget::None,
@@ -77,7 +77,7 @@ fn measure_fresh_process(table: &mut FigureTable) -> Result<()> {
 
 fn measure_program(table: &mut FigureTable) -> Result<()> {
     let Some(program) = sibling_program("unstuck").filter(|path| path.exists()) else {
-        return table.note("the program is not built: no cold start of it");
+        return table.note("unstuck is not built: its cold start skipped");
     };
     let small = Path::new("/bin/true");
     let (mut ours, mut theirs) = (Samples::default(), Samples::default());
@@ -113,7 +113,7 @@ fn time_start(command: &mut Command) -> Result<f64> {
         let _ = writeln!(stdin, "{}", one_line());
     }
     let status = child.wait()?;
-    ensure!(status.success(), "{command:?} ended with {status}");
+    ensure!(status.success(), "{command:?} failed with {status}");
     Ok(begin.elapsed().as_secs_f64())
 }
 
@@ -127,7 +127,9 @@ pub(crate) fn program_command(program: &Path) -> Command {
 
 /// Returns a program from the same build.
 pub(crate) fn sibling_program(name: &str) -> Option<PathBuf> {
-    let own = std::env::current_exe().context("where am I").ok()?;
+    let own = std::env::current_exe()
+        .context("cannot locate this program")
+        .ok()?;
     Some(own.parent()?.join(name))
 }
 

@@ -7,8 +7,8 @@ use std::path::Path;
 use anyhow::Result;
 use rusqlite::{Connection, params};
 use unstuck_core::decision::TokenUsage;
+use unstuck_core::event::{ApiCallOutcome, ApiCallRecord};
 use unstuck_core::event::{AttemptStarted, Event, RunId, RunKind, RunStarted, SessionSpec};
-use unstuck_core::event::{CallOutcome, CallRecord};
 use unstuck_core::{RetryPolicy, Timestamp};
 use unstuck_store::{Append, Store, StoreError, StoreLocation, StoreOptions};
 
@@ -21,7 +21,7 @@ const APPENDS: u32 = 100;
 pub(crate) const START: Timestamp = Timestamp::from_seconds(1_794_777_609);
 
 pub(crate) fn measure(table: &mut FigureTable) -> Result<()> {
-    table.section("7. Durable events, 500 tasks that each await their own")?;
+    table.section("7. Durable events: 500 tasks, each waiting for its own")?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
@@ -33,7 +33,7 @@ pub(crate) fn measure(table: &mut FigureTable) -> Result<()> {
         theirs.push(measure_bare_sqlite(&path("bare"))?);
     }
     table.row(
-        "the whole write path",
+        "unstuck, full write path",
         &ours,
         "events/s",
         FigureTarget::AtLeast(20_000.0),
@@ -45,7 +45,7 @@ pub(crate) fn measure(table: &mut FigureTable) -> Result<()> {
         FigureTarget::None,
     )?;
     table.row(
-        "bare ÷ ours",
+        "bare ÷ unstuck",
         &theirs.ratio_to(&ours),
         "×",
         FigureTarget::None,
@@ -56,14 +56,14 @@ pub(crate) fn measure(table: &mut FigureTable) -> Result<()> {
         calls.push(runtime.block_on(measure_calls(&path))?);
     }
     table.row(
-        "API calls, 1000 at once",
+        "API calls, 1000 concurrent",
         &calls,
         "calls/s",
         FigureTarget::AtLeast(50_000.0),
     )?;
     let cold = runtime.block_on(measure_cold_open(&folder.path().join("store-0.db")))?;
     table.row(
-        "open, two events, close",
+        "open, write two events, close",
         &cold.map(millis),
         "ms",
         FigureTarget::None,
@@ -112,9 +112,9 @@ async fn measure_calls(path: &Path) -> Result<f64> {
     Ok(rate)
 }
 
-pub(crate) fn sample_call(number: u32) -> CallRecord {
+pub(crate) fn sample_call(number: u32) -> ApiCallRecord {
     let run = RunId::new(format!("r{:09}", number % 100));
-    CallRecord {
+    ApiCallRecord {
         call: format!("{number:016x}"),
         session: run.session_id(1),
         run,
@@ -125,7 +125,7 @@ pub(crate) fn sample_call(number: u32) -> CallRecord {
         requested_model: Some("claude-sonnet-5-5".into()),
         model: Some("claude-sonnet-5-5".into()),
         is_stream: true,
-        outcome: CallOutcome::Answered,
+        outcome: ApiCallOutcome::Answered,
         status: 200,
         kind: None,
         attempts: 1,
@@ -224,7 +224,7 @@ fn sample_event(run: &RunId, number: u32) -> Event {
     let failed = serde_json::json!({
         "event": "attempt_failed", "session": run.session_id(1), "number": number, "exit_code": 1, "duration_ms": 1234,
         "stdout_bytes": 100, "stderr_bytes": 20, "model": "claude-sonnet-5-5", "used": { "cost_usd": 0.01 },
-        "answering": { "kind": "rate_limit", "level": "same" },
+        "cause": { "kind": "rate_limit", "level": "same" },
         "diagnosis": {
             "kind": "rate_limit", "layer": "agent", "level": "same", "confidence": 0.9,
             "evidence": { "rule": "anthropic.rate_limit", "line": "API Error: 429 rate_limit_error" },

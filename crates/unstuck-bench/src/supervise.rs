@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use tokio::sync::watch;
 use unstuck_run::process::{
-    DiscardOutput, ProcessSpec, ReaperProgram, Stdin, StopRequest, Supervisor,
+    ChildSupervisor, DiscardOutput, ProcessSpec, ReaperProgram, Stdin, StopRequest,
 };
 
 use crate::measure::{ROUNDS, Samples, now};
@@ -30,7 +30,7 @@ pub(crate) fn measure(table: &mut FigureTable) -> Result<()> {
 }
 
 async fn measure_children(table: &mut FigureTable) -> Result<()> {
-    let mut supervisor = Supervisor::start(&ReaperProgram::own())?;
+    let mut supervisor = ChildSupervisor::start(&ReaperProgram::own())?;
     let (mut bare, mut supervised) = (Samples::default(), Samples::default());
     for _ in 0..ROUNDS {
         let (mut theirs, mut ours) = (Samples::default(), Samples::default());
@@ -63,7 +63,7 @@ async fn bare_child() -> Result<f64> {
     Ok(begin.elapsed().as_secs_f64())
 }
 
-async fn supervised_child(supervisor: &mut Supervisor) -> Result<f64> {
+async fn supervised_child(supervisor: &mut ChildSupervisor) -> Result<f64> {
     let spec = ProcessSpec::new("/bin/true");
     let (_keep, stop) = watch::channel(StopRequest::Continue);
     let begin = now();
@@ -76,7 +76,7 @@ async fn supervised_child(supervisor: &mut Supervisor) -> Result<f64> {
 /// Measures the whole program from a cold start, with its durable history, against the bare command.
 fn measure_program(table: &mut FigureTable) -> Result<()> {
     let Some(program) = sibling_program("unstuck").filter(|path| path.exists()) else {
-        return table.note("the program is not built: no whole command");
+        return table.note("unstuck is not built: whole command skipped");
     };
     let folder = tempfile::tempdir()?;
     time_command(&mut exec_command(&program, folder.path(), "true"))?;
@@ -91,10 +91,16 @@ fn measure_program(table: &mut FigureTable) -> Result<()> {
     }
     let more = ours.minus(&theirs).map(millis);
     table.row("unstuck exec", &ours.map(millis), "ms", FigureTarget::None)?;
-    table.row("  more than bare", &more, "ms", FigureTarget::AtMost(12.0))
+    table.row(
+        "  overhead over bare",
+        &more,
+        "ms",
+        FigureTarget::AtMost(12.0),
+    )
 }
 
 /// Measures the memory needed to supervise an idle child process.
+#[expect(clippy::disallowed_methods, reason = "a file of the kernel in /proc")]
 fn measure_idle(table: &mut FigureTable) -> Result<()> {
     let Some(program) = sibling_program("unstuck").filter(|path| path.exists()) else {
         return Ok(());
@@ -109,10 +115,10 @@ fn measure_idle(table: &mut FigureTable) -> Result<()> {
     child.wait()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB"));
-    let kilobytes: f64 = kilobytes.context("no VmRSS")?.trim().parse()?;
+    let kilobytes: f64 = kilobytes.context("VmRSS is missing")?.trim().parse()?;
     let megabytes: Samples = [kilobytes / 1024.0].into_iter().collect();
     table.row(
-        "memory while idle",
+        "memory when idle",
         &megabytes,
         "MB",
         FigureTarget::AtMost(20.0),
@@ -132,11 +138,11 @@ fn time_command(command: &mut Command) -> Result<f64> {
     command.stdin(Stdio::null()).stdout(Stdio::null());
     let begin = now();
     let status = command.status()?;
-    ensure!(status.success(), "{command:?} ended with {status}");
+    ensure!(status.success(), "{command:?} failed with {status}");
     Ok(begin.elapsed().as_secs_f64())
 }
 
-#[expect(clippy::disallowed_methods, reason = "the child has to settle first")]
+#[expect(clippy::disallowed_methods, reason = "the child must settle first")]
 fn pause(time: Duration) {
     std::thread::sleep(time);
 }

@@ -73,6 +73,7 @@ impl FigureTable {
 }
 
 /// Returns the system load, if available: on a busy machine only the ratios are meaningful.
+#[expect(clippy::disallowed_methods, reason = "a file of the kernel in /proc")]
 fn load_average() -> Option<String> {
     let text = std::fs::read_to_string("/proc/loadavg").ok()?;
     let cores = std::thread::available_parallelism().ok()?;

@@ -4,26 +4,28 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use unstuck_core::agent::{AgentFile, Agents};
+use unstuck_core::agent::{AgentDefinition, Agents};
 use unstuck_core::decision::{Model, ModelCatalog, Price};
-use unstuck_core::knowledge::{Knowledge, KnowledgeError, KnowledgeOverlay, Playbook};
+use unstuck_core::knowledge::{
+    DiagnosisKnowledge, KnowledgeError, KnowledgeOverlay, RecoveryKnowledge,
+};
 use unstuck_core::loop_detection::LoopLimits;
-use unstuck_core::repair::{RepairCatalog, RepairFile};
+use unstuck_core::repair::{RepairCatalog, RepairKnowledgeFile};
 use unstuck_core::{Classifier, RetryPolicy};
 
-use crate::policies::Policies;
 use crate::problem::ConfigProblem;
-use crate::project_settings::ProjectComparison;
-use crate::root::RootSection;
+use crate::project_settings_comparison::ProjectSettingsComparison;
+use crate::retry_policies::RetryPolicies;
+use crate::root_section::RootSection;
 use crate::section::{
-    BudgetSection, ErrorRecovery, Escalations, GatewaySection, LoopSection, ModelSection,
-    RecoverySection, Role, RunSection, Webhooks,
+    BudgetSection, ErrorRecovery, EscalationsSection, GatewaySection, LoopSection, ModelEntry,
+    RepairPolicySection, Role, RunSection, Webhooks,
 };
-use crate::spanned::path;
-use crate::spanned::source::{Origin, Sources};
-use crate::spanned::value_error::{ValueError, ValueErrorKind};
-use crate::spanned::{Node, SourceId, Span, Table};
-use crate::trust_layering::RepairDeclarations;
+use crate::trust_layering::LayeredRepairPolicy;
+use crate::value_tree::path;
+use crate::value_tree::source::{Origin, Sources};
+use crate::value_tree::value_error::{ValueError, ValueErrorKind};
+use crate::value_tree::{Node, SourceId, Span, Table};
 
 /// Settings that are present but could not be read.
 #[derive(Debug, Default)]
@@ -40,19 +42,19 @@ pub struct Config {
     sources: Sources,
     pub(crate) tree: Table,
     pub(crate) root: RootSection,
-    pub(crate) policies: Policies,
+    pub(crate) policies: RetryPolicies,
     files: Vec<PathBuf>,
     unread: UnreadableValues,
-    pub(crate) repair_trust: RepairDeclarations,
+    pub(crate) repair_trust: LayeredRepairPolicy,
     /// The sources that agents can write.
     pub(crate) projects: Vec<SourceId>,
-    pub(crate) comparison: ProjectComparison,
+    pub(crate) comparison: ProjectSettingsComparison,
     /// The agents defined in the owner's files.
-    owner_agents: BTreeMap<String, AgentFile>,
+    owner_agents: BTreeMap<String, AgentDefinition>,
     old_names: Vec<ConfigProblem>,
     recognized: OnceLock<Agents>,
     classifier: OnceLock<Classifier>,
-    playbook: OnceLock<Playbook>,
+    playbook: OnceLock<RecoveryKnowledge>,
     catalog: OnceLock<ModelCatalog>,
     agents: OnceLock<Agents>,
     repair_catalog: OnceLock<RepairCatalog>,
@@ -63,7 +65,7 @@ impl Config {
         sources: Sources,
         tree: Table,
         root: RootSection,
-        policies: Policies,
+        policies: RetryPolicies,
         files: Vec<PathBuf>,
         unread: UnreadableValues,
     ) -> Self {
@@ -81,7 +83,7 @@ impl Config {
     /// Adds the repair trust of each file.
     pub(crate) fn with_repair_trust(
         self,
-        words: RepairDeclarations,
+        words: LayeredRepairPolicy,
         projects: Vec<SourceId>,
     ) -> Self {
         Self {
@@ -92,14 +94,17 @@ impl Config {
     }
 
     /// Adds the comparison of the project's files with the accepted settings.
-    pub(crate) fn with_comparison(self, compared: ProjectComparison) -> Self {
+    pub(crate) fn with_comparison(self, compared: ProjectSettingsComparison) -> Self {
         Self {
             comparison: compared,
             ..self
         }
     }
 
-    pub(crate) fn with_owner_agents(self, owners_agents: BTreeMap<String, AgentFile>) -> Self {
+    pub(crate) fn with_owner_agents(
+        self,
+        owners_agents: BTreeMap<String, AgentDefinition>,
+    ) -> Self {
         Self {
             owner_agents: owners_agents,
             ..self
@@ -195,7 +200,7 @@ impl Config {
     }
 
     /// Returns the escalation deadlines and permissions.
-    pub fn escalations(&self) -> &Escalations {
+    pub fn escalations(&self) -> &EscalationsSection {
         &self.root.escalations
     }
 
@@ -207,7 +212,7 @@ impl Config {
     /// Returns the declared repair permissions; `None` if there are none.
     ///
     /// [`Config::repair_policy`] returns the effective ones.
-    pub fn recovery(&self) -> Option<&RecoverySection> {
+    pub fn recovery(&self) -> Option<&RepairPolicySection> {
         self.root.recovery.as_ref()
     }
 
@@ -272,7 +277,7 @@ impl Config {
         match self.origin("policy") {
             Some(Origin::File { path, .. }) => format!("[policy] in {}", path.display()),
             Some(Origin::Named(name)) => name,
-            _ => "the template `standard`".to_owned(),
+            _ => "template `standard`".to_owned(),
         }
     }
 
@@ -286,7 +291,7 @@ impl Config {
     }
 
     /// Returns this knowledge with the user's additions.
-    pub fn with_user_knowledge(&self, knowledge: &Knowledge) -> Knowledge {
+    pub fn with_user_knowledge(&self, knowledge: &DiagnosisKnowledge) -> DiagnosisKnowledge {
         knowledge.with_overlay(KnowledgeOverlay {
             kinds: self.root.kinds.clone(),
             strategies: self.root.strategies.clone(),
@@ -299,7 +304,8 @@ impl Config {
             return Ok(Classifier::built_in());
         }
         if self.classifier.get().is_none() {
-            let classifier = Classifier::new(self.with_user_knowledge(Knowledge::built_in()))?;
+            let classifier =
+                Classifier::new(self.with_user_knowledge(DiagnosisKnowledge::built_in()))?;
             classifier.check()?;
             // Another thread was faster and built the same one.
             let _ = self.classifier.set(classifier);
@@ -316,14 +322,16 @@ impl Config {
     }
 
     /// Returns the playbook with the user's chains and strategies, once they are known to be valid.
-    pub fn playbook(&self) -> &Playbook {
-        self.playbook.get().unwrap_or_else(|| Playbook::built_in())
+    pub fn playbook(&self) -> &RecoveryKnowledge {
+        self.playbook
+            .get()
+            .unwrap_or_else(|| RecoveryKnowledge::built_in())
     }
 
     /// Validates user-defined rules, chains and strategies before anything runs.
     pub fn prepare(&self) -> Result<(), KnowledgeError> {
         if !self.is_built_in() && self.playbook.get().is_none() {
-            let playbook = Playbook::new(self.classifier()?.knowledge())?;
+            let playbook = RecoveryKnowledge::new(self.classifier()?.knowledge())?;
             // Another thread was faster and built the same one.
             let _ = self.playbook.set(playbook);
         }
@@ -332,7 +340,7 @@ impl Config {
 
     /// Returns the repair catalog with the user's repairs; the built-in one if there are none.
     pub fn repair_catalog(&self) -> Result<&RepairCatalog, KnowledgeError> {
-        if self.root.repairs == RepairFile::default() {
+        if self.root.repairs == RepairKnowledgeFile::default() {
             return Ok(RepairCatalog::built_in());
         }
         if self.repair_catalog.get().is_none() {
@@ -381,11 +389,13 @@ impl Config {
 }
 
 /// Returns the agents sorted so that each follows its base.
-fn bases_first<'f>(own: impl Iterator<Item = &'f AgentFile>) -> impl Iterator<Item = AgentFile> {
+fn bases_first<'f>(
+    own: impl Iterator<Item = &'f AgentDefinition>,
+) -> impl Iterator<Item = AgentDefinition> {
     let mut waiting: Vec<_> = own.cloned().collect();
     let mut ordered = Vec::new();
     while !waiting.is_empty() {
-        let waits = |file: &AgentFile| {
+        let waits = |file: &AgentDefinition| {
             let mut others = waiting.iter().filter(|other| other.id != file.id);
             others.any(|other| file.base_agent.as_ref() == Some(&other.id))
         };
@@ -397,7 +407,7 @@ fn bases_first<'f>(own: impl Iterator<Item = &'f AgentFile>) -> impl Iterator<It
 }
 
 /// Returns a catalog with one model added or changed.
-pub(crate) fn with_model(catalog: ModelCatalog, own: &ModelSection) -> ModelCatalog {
+pub(crate) fn with_model(catalog: ModelCatalog, own: &ModelEntry) -> ModelCatalog {
     let known = catalog.models.iter().find(|model| model.id == own.id);
     let mut model = known.cloned().unwrap_or_else(|| Model {
         id: own.id.clone(),

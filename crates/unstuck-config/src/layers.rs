@@ -1,15 +1,18 @@
 //! Configuration sources and their precedence.
 
+use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use unstuck_core::project_settings::ProjectSettings;
-use unstuck_files::open_named;
+use unstuck_core::project_settings_snapshot::ProjectSettingsSnapshot;
+use unstuck_files::{DirHandle, FileProblem, open_named};
 
 use crate::problem::ConfigError;
+use crate::project_settings_comparison::file_key;
 use crate::prompt_files::{MAX_TEXT, read_error};
 use crate::safe_directories::{SafeDirectories, foreign_file_reason};
 use crate::trust_layering::{FileTrust, ownership_problem};
+use crate::value_tree::source::FileFormat;
 
 /// The file names of a project configuration.
 pub const PROJECT_FILES: [&str; 4] = [
@@ -53,7 +56,9 @@ pub struct Layers {
     /// Overrides from the environment and from flags, in this order.
     pub overrides: Vec<SettingOverride>,
     /// The project settings accepted when the active run began; `None` if nothing is compared.
-    pub accepted: Option<ProjectSettings>,
+    pub accepted: Option<ProjectSettingsSnapshot>,
+    /// True if files that agents can write are left out; they are not even opened.
+    pub without_project: bool,
 }
 
 /// A policy set outside of files.
@@ -101,9 +106,9 @@ impl SettingOverride {
     }
 }
 
-/// The owner of a configuration file.
+/// The layer that a configuration file belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FileOwner {
+pub(crate) enum ConfigFileLayer {
     User,
     Project,
     Named,
@@ -111,19 +116,24 @@ pub(crate) enum FileOwner {
 
 impl Layers {
     /// Returns the existing files, lowest precedence first.
-    pub(crate) fn files(&self) -> Result<Vec<(FileOwner, PathBuf)>, ConfigError> {
+    pub(crate) fn files(&self) -> Result<Vec<(ConfigFileLayer, PathBuf)>, ConfigError> {
         let mut files = Vec::new();
         if let Some(folder) = &self.user {
-            files.extend(find_single(folder, &USER_FILES)?.map(|path| (FileOwner::User, path)));
+            files.extend(
+                find_single(folder, &USER_FILES, Path::is_file)?
+                    .map(|path| (ConfigFileLayer::User, path)),
+            );
         }
-        if let Some(path) = self.project_file()? {
-            files.push((FileOwner::Project, path));
+        if !self.without_project
+            && let Some(path) = self.project_file()?
+        {
+            files.push((ConfigFileLayer::Project, path));
         }
         // A file that was given explicitly but is the project file anyway is read once.
         if let Some(named) = &self.explicit_file {
-            let same = |(_, path): &(FileOwner, PathBuf)| is_same_file(path, named);
+            let same = |(_, path): &(ConfigFileLayer, PathBuf)| is_same_file(path, named);
             if !files.iter().any(same) {
-                files.push((FileOwner::Named, named.clone()));
+                files.push((ConfigFileLayer::Named, named.clone()));
             }
         }
         Ok(files)
@@ -134,8 +144,7 @@ impl Layers {
         let Some(here) = &self.work_dir else {
             return Ok(Vec::new());
         };
-        let configured = self.project_file()?;
-        let configured = configured.as_deref().and_then(Path::parent);
+        let configured = self.configured_dir();
         let mut above = here.ancestors();
         let repository = above.find(|folder| folder.join(".git").exists());
         let folders = [Some(here.as_path()), configured, repository];
@@ -149,11 +158,17 @@ impl Layers {
             return Ok(None);
         };
         for folder in project_dirs(here, self.home.as_deref()) {
-            if let Some(found) = find_single(folder, &PROJECT_FILES)? {
+            if let Some(found) = find_single(folder, &PROJECT_FILES, has_entry)? {
                 return Ok(Some(found));
             }
         }
         Ok(None)
+    }
+
+    /// Returns the directory of the project configuration.
+    fn configured_dir(&self) -> Option<&Path> {
+        let folders = project_dirs(self.work_dir.as_deref()?, self.home.as_deref());
+        folders.into_iter().find(|folder| has_project_file(folder))
     }
 }
 
@@ -175,16 +190,28 @@ pub fn project_dirs<'p>(here: &'p Path, home: Option<&Path>) -> Vec<&'p Path> {
     folders
 }
 
-/// Returns whether a directory has a project configuration.
+/// Returns whether a directory has a project configuration, readable or not.
 pub fn has_project_file(folder: &Path) -> bool {
-    PROJECT_FILES.iter().any(|name| folder.join(name).is_file())
+    PROJECT_FILES
+        .iter()
+        .any(|name| has_entry(&folder.join(name)))
 }
 
-fn find_single(folder: &Path, names: &[&str]) -> Result<Option<PathBuf>, ConfigError> {
+/// Returns whether there is anything at a path: a link or FIFO in place of a project configuration is an error, and
+/// does not count as a missing file.
+fn has_entry(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
+fn find_single(
+    folder: &Path,
+    names: &[&str],
+    is_there: impl Fn(&Path) -> bool,
+) -> Result<Option<PathBuf>, ConfigError> {
     let mut found = names
         .iter()
         .map(|name| folder.join(name))
-        .filter(|path| path.is_file());
+        .filter(|path| is_there(path));
     match (found.next(), found.next()) {
         (Some(first), Some(second)) => Err(ConfigError::TwoFiles { first, second }),
         (first, _) => Ok(first),
@@ -198,9 +225,10 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
     }
 }
 
-/// The text of a file and its owner.
-pub(crate) struct SourceText {
+/// The text of a configuration file and the trust in it.
+pub(crate) struct ConfigTextWithTrust {
     pub(crate) text: String,
+    pub(crate) format: FileFormat,
     pub(crate) trust: FileTrust,
     /// The reason why others may have written the project file, if they can.
     pub(crate) danger: Option<String>,
@@ -208,22 +236,33 @@ pub(crate) struct SourceText {
 
 impl Layers {
     /// Reads the existing files; a file that disappears meanwhile is skipped unless it was given explicitly.
-    pub(crate) fn read(&self) -> Result<Vec<(FileOwner, PathBuf, SourceText)>, ConfigError> {
+    pub(crate) fn read(
+        &self,
+    ) -> Result<Vec<(ConfigFileLayer, PathBuf, ConfigTextWithTrust)>, ConfigError> {
         self.read_matching(|_| true)
     }
 
     fn read_matching(
         &self,
-        is_read: impl Fn(FileOwner) -> bool,
-    ) -> Result<Vec<(FileOwner, PathBuf, SourceText)>, ConfigError> {
+        is_read: impl Fn(ConfigFileLayer) -> bool,
+    ) -> Result<Vec<(ConfigFileLayer, PathBuf, ConfigTextWithTrust)>, ConfigError> {
         let reach = self.agent_writable_dirs()?;
         let mut texts = Vec::new();
         let mut safe = SafeDirectories::default();
         let files = self.files()?.into_iter();
         for (owner, path) in files.filter(|(owner, _)| is_read(*owner)) {
-            match self.read_one(owner, &path, &reach) {
+            let is_projects = match owner {
+                // The user decides what is at this path, which may be a link.
+                ConfigFileLayer::User => false,
+                ConfigFileLayer::Project => true,
+                ConfigFileLayer::Named => is_below(&path, &reach),
+            };
+            if is_projects && self.without_project {
+                continue;
+            }
+            match self.read_one(owner, &path, is_projects, &reach) {
                 Ok(text) => {
-                    if owner == FileOwner::User && text.trust == FileTrust::Owner {
+                    if owner == ConfigFileLayer::User && text.trust == FileTrust::Owner {
                         safe = SafeDirectories::from_file(&path, &text.text);
                     }
                     if let Some(reason) = text.danger.as_ref().filter(|_| !safe.contains(&path)) {
@@ -234,8 +273,14 @@ impl Layers {
                     }
                     texts.push((owner, path, text));
                 }
-                Err(error) if error.kind() == ErrorKind::NotFound && owner != FileOwner::Named => {}
-                Err(error) => return Err(ConfigError::unreadable(&path, error)),
+                Err(ConfigReadError::Unsafe(reason)) => {
+                    return Err(ConfigError::UnsafeFile { path, reason });
+                }
+                Err(ConfigReadError::System(error))
+                    if error.kind() == ErrorKind::NotFound && owner != ConfigFileLayer::Named => {}
+                Err(ConfigReadError::System(error)) => {
+                    return Err(ConfigError::unreadable(&path, error));
+                }
             }
         }
         Ok(texts)
@@ -246,50 +291,165 @@ impl Layers {
         &self,
         path: &Path,
         text: &str,
-    ) -> Result<Vec<(FileOwner, PathBuf, SourceText)>, ConfigError> {
-        let mut texts = self.read_matching(|owner| owner != FileOwner::Project)?;
+    ) -> Result<Vec<(ConfigFileLayer, PathBuf, ConfigTextWithTrust)>, ConfigError> {
+        let mut texts = self.read_matching(|owner| owner != ConfigFileLayer::Project)?;
         let users = texts
             .iter()
-            .filter(|(owner, _, _)| *owner == FileOwner::User);
-        let given = SourceText {
+            .filter(|(owner, _, _)| *owner == ConfigFileLayer::User);
+        let given = ConfigTextWithTrust {
             text: text.to_owned(),
+            format: FileFormat::from_path(path),
             trust: FileTrust::Project,
             danger: None,
         };
-        texts.insert(users.count(), (FileOwner::Project, path.to_owned(), given));
+        texts.insert(
+            users.count(),
+            (ConfigFileLayer::Project, path.to_owned(), given),
+        );
         Ok(texts)
     }
 
-    fn read_one(&self, owner: FileOwner, path: &Path, reach: &[PathBuf]) -> io::Result<SourceText> {
-        // The file may be replaced by a FIFO or an endless file while it is opened.
-        let mut file = open_named(path).map_err(read_error)?;
-        let data = file.metadata()?;
-        if data.len() > MAX_TEXT {
-            return Err(io::Error::other("it is too large to be a configuration"));
-        }
-        let mut text = String::new();
-        file.by_ref().take(MAX_TEXT).read_to_string(&mut text)?;
-        let real = path.canonicalize()?;
-        let is_reached = [path, &real]
+    /// Reads the owner's files, with stored settings in place of the project's files, which are not opened.
+    pub(crate) fn read_with_settings(
+        &self,
+        settings: &ProjectSettingsSnapshot,
+    ) -> Result<Vec<(ConfigFileLayer, PathBuf, ConfigTextWithTrust)>, ConfigError> {
+        let owners = Self {
+            without_project: true,
+            ..self.clone()
+        };
+        let mut texts = owners.read()?;
+        texts.retain(|(_, path, _)| !settings.files.contains_key(&file_key(path)));
+        let users = texts
             .iter()
-            .any(|way| reach.iter().any(|folder| way.starts_with(folder)));
+            .filter(|(owner, _, _)| *owner == ConfigFileLayer::User);
+        let at = users.count();
+        let stored = settings.files.iter().map(|(name, values)| {
+            let given = ConfigTextWithTrust {
+                text: values.to_string(),
+                format: FileFormat::Json,
+                trust: FileTrust::Project,
+                danger: None,
+            };
+            (ConfigFileLayer::Project, PathBuf::from(name), given)
+        });
+        texts.splice(at..at, stored.collect::<Vec<_>>());
+        Ok(texts)
+    }
+
+    fn read_one(
+        &self,
+        owner: ConfigFileLayer,
+        path: &Path,
+        is_projects: bool,
+        reach: &[PathBuf],
+    ) -> Result<ConfigTextWithTrust, ConfigReadError> {
+        // The file may be replaced by a link, a FIFO or an endless file while it is opened.
+        let mut file = if is_projects {
+            open_in_project(owner, path)?
+        } else {
+            open_named(path).map_err(read_error)?
+        };
+        let data = file.metadata()?;
+        let text = read_bounded(&mut file, data.len())?;
+        let real = path.canonicalize()?;
+        let is_reached = is_projects || [path, &real].iter().any(|way| is_inside(way, reach));
         let class = match owner {
-            FileOwner::Project => FileTrust::Project,
+            ConfigFileLayer::Project => FileTrust::Project,
             // Agents can write it like the project's own files.
-            FileOwner::User | FileOwner::Named if is_reached => FileTrust::Project,
-            FileOwner::User | FileOwner::Named => {
+            ConfigFileLayer::User | ConfigFileLayer::Named if is_reached => FileTrust::Project,
+            ConfigFileLayer::User | ConfigFileLayer::Named => {
                 ownership_problem(path, &data).map_or(FileTrust::Owner, FileTrust::Untrusted)
             }
         };
         // A file that is given explicitly is intended.
         let danger = match owner {
-            FileOwner::Project => foreign_file_reason(path, &data, self.sudo_user)?,
-            FileOwner::User | FileOwner::Named => None,
+            ConfigFileLayer::Project => foreign_file_reason(path, &data, self.sudo_user)?,
+            ConfigFileLayer::User | ConfigFileLayer::Named => None,
         };
-        Ok(SourceText {
+        Ok(ConfigTextWithTrust {
             text,
+            format: FileFormat::from_path(path),
             trust: class,
             danger,
         })
     }
+}
+
+/// A failure to read a configuration file.
+enum ConfigReadError {
+    /// It is not a regular file of limited size, with the reason.
+    Unsafe(String),
+    System(io::Error),
+}
+
+impl From<io::Error> for ConfigReadError {
+    fn from(error: io::Error) -> Self {
+        Self::System(error)
+    }
+}
+
+impl From<FileProblem> for ConfigReadError {
+    fn from(problem: FileProblem) -> Self {
+        match problem {
+            FileProblem::Symlink => Self::Unsafe("it is a symbolic link".to_owned()),
+            FileProblem::NotAFile(kind) => {
+                Self::Unsafe(format!("it is not a regular file ({kind})"))
+            }
+            FileProblem::Missing => {
+                Self::System(io::Error::new(ErrorKind::NotFound, problem.to_string()))
+            }
+            FileProblem::System(error) => Self::System(error),
+            other => Self::System(io::Error::other(other.to_string())),
+        }
+    }
+}
+
+/// Opens a file that agents can write, below a handle of its directory.
+fn open_in_project(owner: ConfigFileLayer, path: &Path) -> Result<File, ConfigReadError> {
+    let folder = existing_parent(path);
+    let name = path.file_name().map_or(path, Path::new);
+    // The working directory has no links, so a link above the project's file was made since. A path that the user names
+    // may contain some.
+    let folder = match owner {
+        ConfigFileLayer::Project => folder.to_owned(),
+        ConfigFileLayer::User | ConfigFileLayer::Named => folder.canonicalize()?,
+    };
+    let folder = DirHandle::open_resolved(&folder).map_err(|error| match error.problem {
+        // A link that is not followed is no directory either.
+        FileProblem::Symlink | FileProblem::NotADirectory => {
+            ConfigReadError::Unsafe("the path of its directory contains a symbolic link".to_owned())
+        }
+        problem => problem.into(),
+    })?;
+    Ok(folder.open_file(name).map_err(|error| error.problem)?)
+}
+
+/// Reads a text of limited size.
+fn read_bounded(file: &mut File, size: u64) -> Result<String, ConfigReadError> {
+    let too_large = || ConfigReadError::Unsafe(format!("it is larger than {} MiB", MAX_TEXT >> 20));
+    if size > MAX_TEXT {
+        return Err(too_large());
+    }
+    let mut text = String::new();
+    file.take(MAX_TEXT + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_TEXT {
+        return Err(too_large());
+    }
+    Ok(text)
+}
+
+fn existing_parent(path: &Path) -> &Path {
+    let parent = path.parent().filter(|folder| *folder != Path::new(""));
+    parent.unwrap_or(Path::new("."))
+}
+
+fn is_inside(path: &Path, folders: &[PathBuf]) -> bool {
+    folders.iter().any(|folder| path.starts_with(folder))
+}
+
+/// Returns whether the entry itself, not the target of a link, is in one of these directories.
+fn is_below(path: &Path, folders: &[PathBuf]) -> bool {
+    let real = existing_parent(path).canonicalize();
+    is_inside(path, folders) || real.is_ok_and(|real| is_inside(&real, folders))
 }

@@ -27,33 +27,34 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod aliases;
 mod check;
 mod config;
-mod gateway_trust;
-mod held_changes;
-mod key_rules;
+mod config_report;
+mod effective_repair_permissions;
+mod key_aliases;
+mod key_permissions;
 mod layers;
 mod load;
-mod model_prices;
-mod policies;
 mod problem;
 mod project_commands;
-mod project_settings;
+mod project_settings_comparison;
 mod prompt_files;
-mod resolved;
-mod role_chain;
-mod role_policy;
-mod root;
+mod reject_lower_prices;
+mod retry_policies;
+mod role_recovery_chains;
+mod role_retry_policy;
+mod root_section;
 mod safe_directories;
 mod schema;
 mod schema_helpers;
 pub mod section;
-mod spanned;
+mod tighten_only_settings;
 mod trust_layering;
-mod trust_queries;
+mod unapproved_changes;
+mod value_tree;
 
 pub use config::Config;
+pub use config_report::{ConfigReport, ConfigReportValue};
 pub use layers::{
     Layers, POLICY, PROJECT_FILES, PolicyScope, SettingOverride, StoredPolicy, USER_FILES,
     VARIABLES, has_project_file, project_dirs,
@@ -61,11 +62,10 @@ pub use layers::{
 pub use load::LoadResult;
 pub use problem::{ConfigError, ConfigProblem, SourceLocation};
 pub use project_commands::ProjectCommand;
-pub use resolved::{ResolvedConfig, ResolvedValue};
-pub use role_policy::RolePolicy;
+pub use role_retry_policy::RoleRetryPolicy;
 pub use schema::schema;
-pub use spanned::source::Origin;
 pub use trust_layering::{
-    DeclaredRepairPolicy, ProjectRecovery, ProjectTrust, RepairPolicyChange, UntrustedFile,
+    DeclaredRepairPolicy, ProjectRepairPolicy, ProjectTrust, RepairPolicyChange, UntrustedFile,
     diff_policies, intersect, lint_approval,
 };
+pub use value_tree::source::Origin;

@@ -4,26 +4,28 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
 use serde::Deserialize;
-use unstuck_core::agent::AgentFile;
+use unstuck_core::agent::AgentDefinition;
 use unstuck_core::nearest;
+use unstuck_core::project_settings_snapshot::ProjectSettingsSnapshot;
 
-use crate::aliases;
 use crate::config::{Config, UnreadableValues};
-use crate::gateway_trust;
-use crate::key_rules;
+use crate::config_report::defaults;
+use crate::key_aliases;
+use crate::key_permissions;
 use crate::layers::{
-    FileOwner, Layers, POLICY, PolicyScope, SettingOverride, SourceText, StoredPolicy,
+    ConfigFileLayer, ConfigTextWithTrust, Layers, POLICY, PolicyScope, SettingOverride,
+    StoredPolicy,
 };
-use crate::model_prices;
-use crate::policies::{Policies, PolicyOverride};
 use crate::problem::{ConfigError, ConfigProblem};
-use crate::project_settings::ProjectComparison;
-use crate::resolved::defaults;
-use crate::root::RootSection;
-use crate::spanned::source::{ConfigSource, FileFormat, Sources};
-use crate::spanned::value_error::{ValueError, ValueErrorKind};
-use crate::spanned::{Node, SourceId, Span, Table, Value, decode, merge, parse};
-use crate::trust_layering::{FileTrust, RepairDeclarations, UntrustedFile};
+use crate::project_settings_comparison::ProjectSettingsComparison;
+use crate::reject_lower_prices;
+use crate::retry_policies::{PolicyOverride, RetryPolicies};
+use crate::root_section::RootSection;
+use crate::tighten_only_settings;
+use crate::trust_layering::{FileTrust, LayeredRepairPolicy, UntrustedFile};
+use crate::value_tree::source::{ConfigSource, FileFormat, Sources};
+use crate::value_tree::value_error::{ValueError, ValueErrorKind};
+use crate::value_tree::{Node, SourceId, Span, Table, Value, decode, merge, parse};
 
 /// A configuration as far as it could be read, with its problems.
 #[derive(Debug, Default)]
@@ -49,6 +51,24 @@ impl Config {
         let files = layers.read_with_project_text(path, text)?;
         LoadResult::from_texts(layers, files)?.into_valid()
     }
+
+    /// Loads the owner's layers, with the settings that a run has accepted in place of the project's files, which are
+    /// not opened.
+    ///
+    /// Values of the project that are invalid meanwhile, such as the path of a replaced file, are no error: nothing in
+    /// the project can make the others not apply.
+    pub fn load_with_accepted_settings(
+        layers: &Layers,
+        settings: &ProjectSettingsSnapshot,
+    ) -> Result<Self, ConfigError> {
+        let owners = Layers {
+            without_project: true,
+            ..layers.clone()
+        };
+        Self::load(&owners)?;
+        let files = layers.read_with_settings(settings)?;
+        Ok(LoadResult::from_texts(layers, files)?.config)
+    }
 }
 
 impl LoadResult {
@@ -69,7 +89,7 @@ impl LoadResult {
 
     fn from_texts(
         layers: &Layers,
-        files: Vec<(FileOwner, PathBuf, SourceText)>,
+        files: Vec<(ConfigFileLayer, PathBuf, ConfigTextWithTrust)>,
     ) -> Result<Self, ConfigError> {
         let mut reader = LayerReader::new(layers)?;
         let mut everybodys = layers
@@ -77,7 +97,7 @@ impl LoadResult {
             .iter()
             .filter(|one| one.scope == PolicyScope::Everybody);
         for (owner, path, text) in files {
-            if owner != FileOwner::User {
+            if owner != ConfigFileLayer::User {
                 everybodys
                     .by_ref()
                     .for_each(|one| reader.add_stored_policy(one));
@@ -112,21 +132,23 @@ const OWNER_ONLY_KEYS: [&str; 2] = ["trust_project_config", "safe_directories"];
 fn owner_only_message(key: &str) -> String {
     match key {
         "trust_project_config" => {
-            format!("only the user's own configuration may trust projects; move it to {USER_FILE}")
+            format!(
+                "projects can be trusted only in your own configuration; move it to {USER_FILE}"
+            )
         }
         "safe_directories" => format!(
-            "only the user's own configuration may declare folders safe; move it to {USER_FILE}"
+            "directories can be declared safe only in your own configuration; move it to {USER_FILE}"
         ),
         _ if key.starts_with("gateway.") => format!(
-            "only the user's own configuration may say this, because agents can write here and your API keys go where the gateway is told; \
-             move it to {USER_FILE}, or to a file outside the project that --config names"
+            "allowed only in your own configuration, because agents can write this file and could redirect your API keys; \
+             move it to {USER_FILE}, or to a file outside the project and pass it with --config"
         ),
         _ if key.ends_with("_env") => format!(
-            "only the user's own configuration may say this, because agents can write here and what is in that variable would be sent to \
-             an address of theirs; move the whole entry to {USER_FILE}"
+            "allowed only in your own configuration, because agents can write this file and could send the variable to a server of \
+             their choice; move the whole entry to {USER_FILE}"
         ),
         _ => format!(
-            "only the user's own configuration may say this, because agents can write here; move it to {USER_FILE}"
+            "allowed only in your own configuration, because agents can write this file; move it to {USER_FILE}"
         ),
     }
 }
@@ -165,9 +187,9 @@ struct LayerReader<'l> {
     tree: Table,
     files: Vec<PathBuf>,
     forced: Option<PolicyOverride>,
-    repair_trust: RepairDeclarations,
+    repair_trust: LayeredRepairPolicy,
     projects: Vec<SourceId>,
-    comparison: ProjectComparison,
+    comparison: ProjectSettingsComparison,
     /// The agents defined in the owner's files.
     owner_agents: Table,
     problems: Vec<ConfigProblem>,
@@ -178,7 +200,7 @@ struct LayerReader<'l> {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct OnlyAgents {
-    agents: BTreeMap<String, AgentFile>,
+    agents: BTreeMap<String, AgentDefinition>,
 }
 
 impl<'l> LayerReader<'l> {
@@ -190,20 +212,22 @@ impl<'l> LayerReader<'l> {
             tree: Table::default(),
             files: Vec::new(),
             forced: None,
-            repair_trust: RepairDeclarations::default(),
+            repair_trust: LayeredRepairPolicy::default(),
             projects: Vec::new(),
-            comparison: ProjectComparison::default(),
+            comparison: ProjectSettingsComparison::default(),
             owner_agents: Table::default(),
             problems: Vec::new(),
             old_names: Vec::new(),
         })
     }
 
-    fn add_file(&mut self, owner: FileOwner, path: PathBuf, text: SourceText) {
-        let SourceText {
-            text, trust: class, ..
+    fn add_file(&mut self, owner: ConfigFileLayer, path: PathBuf, text: ConfigTextWithTrust) {
+        let ConfigTextWithTrust {
+            text,
+            format,
+            trust: class,
+            ..
         } = text;
-        let format = FileFormat::from_path(&path);
         self.files.push(path.clone());
         let id = self.sources.next();
         let parsed = parse(format, &text, id);
@@ -237,7 +261,7 @@ impl<'l> LayerReader<'l> {
             };
             let accepted = self.layers.accepted.as_ref();
             self.comparison.add_file(&name, &mut tree, at, accepted);
-            gateway_trust::restrict(&self.tree, &mut tree);
+            tighten_only_settings::restrict(&self.tree, &mut tree);
             self.no_cheaper_models((owner, &class), &name, &mut tree);
         }
         if class == FileTrust::Owner
@@ -250,7 +274,7 @@ impl<'l> LayerReader<'l> {
 
     /// Converts one source to the canonical form.
     fn settle(&mut self, tree: &mut Table, folder: Option<&Path>) {
-        let spelled = aliases::resolve_aliases(tree, folder);
+        let spelled = key_aliases::resolve_aliases(tree, folder);
         for (path, fault) in spelled.faults {
             self.report_error(&path, &fault);
         }
@@ -275,13 +299,13 @@ impl<'l> LayerReader<'l> {
     /// Drops settings that would give others access to the user's secrets or privileges.
     fn drop_untrusted(
         &mut self,
-        (owner, class): (FileOwner, &FileTrust),
+        (owner, class): (ConfigFileLayer, &FileTrust),
         file: &Path,
         tree: &mut Table,
     ) {
         if class == &FileTrust::Owner {
             // A file given for a single command does not apply to all projects.
-            if owner != FileOwner::User {
+            if owner != ConfigFileLayer::User {
                 for key in OWNER_ONLY_KEYS {
                     if let Some(entry) = tree.remove(key) {
                         self.report(key, entry.key_span, owner_only_message(key));
@@ -290,10 +314,10 @@ impl<'l> LayerReader<'l> {
             }
             return;
         }
-        let taken = key_rules::remove_owner_only(tree, &defaults(SourceId(0)));
+        let taken = key_permissions::remove_owner_only(tree, &defaults(SourceId(0)));
         for one in &taken {
             let key = one.display_path();
-            if owner == FileOwner::User {
+            if owner == ConfigFileLayer::User {
                 self.report_ignored(class, file, &key);
             } else {
                 self.report(&key, one.at, owner_only_message(&key));
@@ -310,16 +334,16 @@ impl<'l> LayerReader<'l> {
     /// Keeps others from lowering the prices that the user's budget is computed with.
     fn no_cheaper_models(
         &mut self,
-        (owner, class): (FileOwner, &FileTrust),
+        (owner, class): (ConfigFileLayer, &FileTrust),
         file: &Path,
         tree: &mut Table,
     ) {
-        for one in model_prices::take_cheaper(&self.tree, tree) {
-            if owner == FileOwner::User {
+        for one in reject_lower_prices::take_cheaper(&self.tree, tree) {
+            if owner == ConfigFileLayer::User {
                 self.report_ignored(class, file, &one.path);
             } else {
                 let why = format!(
-                    "{}; only the user's own configuration may say this, because agents can write here and budgets are counted by it; move \
+                    "{}; allowed only in your own configuration, because agents can write this file and budgets depend on prices; move \
                      it to {USER_FILE}",
                     one.why
                 );
@@ -332,12 +356,12 @@ impl<'l> LayerReader<'l> {
     fn report_ignored(&mut self, class: &FileTrust, file: &Path, key: &str) {
         let (why, hint) = match class {
             FileTrust::Project => (
-                "is in the project, where agents can write",
-                format!("`{key}` counts in every other folder"),
+                "is in the project, where agents can write to it",
+                format!("`{key}` applies in every other directory"),
             ),
             _ => (
-                "can have been written by others",
-                format!("`{key}` counts where nobody else can write it"),
+                "may have been written by other users",
+                format!("`{key}` applies only in a file that other users cannot write"),
             ),
         };
         let ignored = UntrustedFile {
@@ -353,7 +377,7 @@ impl<'l> LayerReader<'l> {
 
     /// Checks that a project only references its own files.
     fn check_project_paths(&mut self, tree: &Table) {
-        for (path, at, text) in key_rules::project_paths(tree) {
+        for (path, at, text) in key_permissions::project_paths(tree) {
             let file = Path::new(&text);
             let named = normalized(file);
             let real = file.canonicalize().ok();
@@ -375,8 +399,8 @@ impl<'l> LayerReader<'l> {
                     .any(|here| named.starts_with(here));
             if !is_named_inside || !is_inside(real) {
                 let why = format!(
-                    "{} is not in the project: a project's configuration reads no other files of yours; move it into the project, or this \
-                     key to {USER_FILE}",
+                    "{} is outside the project: a project configuration can only reference files in the project; move it into the project, or \
+                     this key to {USER_FILE}",
                     real.display()
                 );
                 self.report(&path, at, why);
@@ -449,7 +473,7 @@ impl<'l> LayerReader<'l> {
             self.report_error(&path, &fault);
             unread.values.insert(fault.intended_path_text(&path));
         }
-        let (policies, faults) = Policies::read(&self.tree, self.forced.take());
+        let (policies, faults) = RetryPolicies::read(&self.tree, self.forced.take());
         for (path, fault) in faults {
             self.report_error(&path, &fault);
         }

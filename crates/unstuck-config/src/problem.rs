@@ -4,9 +4,9 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::spanned::Span;
-use crate::spanned::source::{ConfigSource, Sources, line_and_column};
-use crate::spanned::value_error::ValueError;
+use crate::value_tree::Span;
+use crate::value_tree::source::{ConfigSource, Sources, line_and_column};
+use crate::value_tree::value_error::ValueError;
 
 /// An error or warning about a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,7 +112,7 @@ pub enum ConfigError {
     },
     /// A directory has two configurations.
     #[error(
-        "there are two configurations: {first} and {second}",
+        "found two configuration files: {first} and {second}",
         first = first.display(),
         second = second.display()
     )]
@@ -122,8 +122,16 @@ pub enum ConfigError {
         /// The second file.
         second: PathBuf,
     },
+    /// A file in the project is not a regular file of limited size: agents could make unstuck read any other file.
+    #[error("refusing to load {path}: {reason}", path = path.display())]
+    UnsafeFile {
+        /// The file.
+        path: PathBuf,
+        /// The type of file found instead.
+        reason: String,
+    },
     /// Others than the user may have written the project configuration.
-    #[error("{path} is not used: {reason}", path = path.display())]
+    #[error("refusing to load {path}: {reason}", path = path.display())]
     UnsafeDirectory {
         /// The file.
         path: PathBuf,
@@ -131,7 +139,7 @@ pub enum ConfigError {
         reason: String,
     },
     /// The configuration that a run was started with no longer exists.
-    #[error("the configuration {path}, by which it was run, is not there any more", path = path.display())]
+    #[error("configuration file {path} of this run no longer exists", path = path.display())]
     FileGone {
         /// The file.
         path: PathBuf,

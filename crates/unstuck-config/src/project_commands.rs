@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value as Json;
 
 use crate::config::Config;
-use crate::spanned::{Node, SourceId, Value, path};
+use crate::value_tree::{Node, SourceId, Value, path};
 
 /// The role keys that decide which command runs.
 const ROLE_KEYS: [&str; 6] = [

@@ -3,14 +3,16 @@
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use unstuck_core::planner::{NotePosition, PromptError, PromptTemplate, PromptTemplates};
+use unstuck_core::recovery_plan::{
+    PromptNoteError, PromptNotePlacement, PromptNoteTemplate, PromptNoteTemplates,
+};
 
 use unstuck_files::{DirHandle, FileError, FileProblem, read_named_text};
 
 use crate::config::Config;
 use crate::problem::ConfigError;
-use crate::section::{PromptPlace, PromptSection, Role};
-use crate::spanned::path;
+use crate::section::{PromptNoteSection, PromptNoteSectionPosition, Role};
+use crate::value_tree::path;
 
 /// The maximum size of a file that a configuration names.
 pub(crate) const MAX_TEXT: u64 = 8 << 20;
@@ -37,25 +39,27 @@ fn relative_path(root: &Path, file: &Path) -> Option<PathBuf> {
 pub(crate) fn read_error(error: FileError) -> io::Error {
     match error.problem {
         FileProblem::System(error) => error,
-        FileProblem::Missing => io::ErrorKind::NotFound.into(),
+        problem @ FileProblem::Missing => {
+            io::Error::new(io::ErrorKind::NotFound, problem.to_string())
+        }
         problem => io::Error::other(problem.to_string()),
     }
 }
 
 impl Config {
     /// Returns the built-in and user-defined prompt templates.
-    pub fn prompts(&self) -> Result<PromptTemplates, ConfigError> {
-        let mut prompts = PromptTemplates::load_embedded()
+    pub fn prompts(&self) -> Result<PromptNoteTemplates, ConfigError> {
+        let mut prompts = PromptNoteTemplates::load_embedded()
             .map_err(|error| self.prompt_error("prompts", &error))?;
         for (name, section) in &self.root.prompts {
             let place = match section.place {
-                PromptPlace::Front => NotePosition::Front,
-                PromptPlace::Context => NotePosition::Context,
+                PromptNoteSectionPosition::Front => PromptNotePlacement::Front,
+                PromptNoteSectionPosition::Context => PromptNotePlacement::Context,
             };
             let text = self.template_text(name, section)?;
             prompts = prompts.with(
                 name,
-                PromptTemplate {
+                PromptNoteTemplate {
                     description: None,
                     position: place,
                     text,
@@ -65,7 +69,11 @@ impl Config {
         Ok(prompts)
     }
 
-    fn template_text(&self, name: &str, section: &PromptSection) -> Result<String, ConfigError> {
+    fn template_text(
+        &self,
+        name: &str,
+        section: &PromptNoteSection,
+    ) -> Result<String, ConfigError> {
         match (&section.text, &section.file) {
             (Some(text), _) => Ok(text.clone()),
             (None, Some(file)) => self.read_text(&format!("prompts.{name}.file"), file),
@@ -110,7 +118,7 @@ impl Config {
     }
 
     /// Returns a role's prompt template; `None` if it has none.
-    pub fn prompt_of(&self, role: &Role) -> Result<Option<String>, ConfigError> {
+    pub fn prompt_template(&self, role: &Role) -> Result<Option<String>, ConfigError> {
         match (&role.prompt, &role.prompt_file) {
             (Some(text), _) => Ok(Some(text.clone())),
             (None, Some(file)) => {
@@ -121,7 +129,7 @@ impl Config {
         }
     }
 
-    fn prompt_error(&self, path: &str, error: &PromptError) -> ConfigError {
+    fn prompt_error(&self, path: &str, error: &PromptNoteError) -> ConfigError {
         ConfigError::Invalid {
             problems: vec![self.problem_at(path, error.to_string())],
         }

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer};
 
-use crate::spanned::source::FileFormat;
-use crate::spanned::{Node, SourceId, Value, parse};
+use crate::value_tree::source::FileFormat;
+use crate::value_tree::{Node, SourceId, Value, parse};
 
 /// The permission bit that lets everybody write.
 const EVERYBODY_WRITES: u32 = 0o002;
@@ -64,7 +64,7 @@ pub(crate) fn deserialize_list<'de, D: Deserializer<'de>>(
             let is_one =
                 text.starts_with('/') && !text.trim_end_matches(SUBTREE_SUFFIX).contains('*');
             if !is_one {
-                let expected = "an absolute path, also with `/*` at its end";
+                let expected = "an absolute path, optionally ending in `/*`";
                 return Err(D::Error::invalid_value(Unexpected::Str(&text), &expected));
             }
             Ok(Self(text))
@@ -99,9 +99,9 @@ pub(crate) fn foreign_file_reason(
         let owner = around.uid();
         Some(format!("{shown} belongs to another user ({owner})"))
     } else if mode(&around) & EVERYBODY_WRITES != 0 {
-        Some(format!("everybody can write in {shown}"))
+        Some(format!("{shown} is writable by everyone"))
     } else if mode(file) & EVERYBODY_WRITES != 0 {
-        Some("everybody can write it".to_owned())
+        Some("it is writable by everyone".to_owned())
     } else {
         None
     })

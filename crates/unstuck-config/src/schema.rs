@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::root::RootSection;
+use crate::root_section::RootSection;
 
 /// Returns the JSON Schema of a configuration file.
 pub fn schema() -> Value {

@@ -23,21 +23,21 @@ pub(crate) fn policy(_: &mut SchemaGenerator) -> Schema {
     let mut keys = override_keys();
     keys.retain(|(key, _)| *key != "timeoutMultiplier");
     keys.extend([
-        ("template", json!({ "type": "string", "examples": ids, "description": "The policy that this one changes." })),
+        ("template", json!({ "type": "string", "examples": ids, "description": "The policy template to start from; the other keys change its values." })),
         ("id", json!({ "type": "string" })),
         ("name", json!({ "type": "string" })),
         ("description", json!({ "type": "string" })),
-        ("enabled", json!({ "type": "boolean", "description": "Whether anything is done at all." })),
-        ("retryableErrors", json!({ "type": "array", "items": { "type": "string" }, "description": "The kinds that are repeated unchanged; empty means all that are transient." })),
-        ("autoEscalate", json!({ "type": "boolean", "description": "Whether the model may be changed without asking." })),
-        ("escalateAfterRetries", json!({ "type": "integer", "minimum": 0, "description": "After how many retries the model is changed before anything else is tried." })),
-        ("giveUpAfter", json!({ "type": ["string", "null"], "description": "How long a transient kind is repeated without progress, such as 30m; without it maxRetries counts." })),
-        ("maxElapsed", json!({ "type": ["string", "null"], "description": "How long recovery may take, such as 6h." })),
-        ("maxWait", json!({ "type": ["string", "null"], "description": "The longest stated wait that is waited for without asking, such as 6h." })),
-        ("maxCost", json!({ "type": ["number", "null"], "minimum": 0, "description": "What a session may cost, in USD." })),
-        ("confirmAbove", json!({ "type": ["number", "null"], "minimum": 0, "description": "What dearer models may cost more in a session, in USD, before a person is asked." })),
-        ("kinds", json!({ "type": "object", "additionalProperties": one, "description": "What holds for single kinds." })),
-        ("tools", json!({ "type": "object", "additionalProperties": one, "description": "What holds for single tools." })),
+        ("enabled", json!({ "type": "boolean", "description": "If false, nothing is retried or repaired." })),
+        ("retryableErrors", json!({ "type": "array", "items": { "type": "string" }, "description": "The kinds that are retried unchanged; all transient kinds where empty." })),
+        ("autoEscalate", json!({ "type": "boolean", "description": "If true, the model can be switched without approval." })),
+        ("escalateAfterRetries", json!({ "type": "integer", "minimum": 0, "description": "The number of retries after which a model switch is the preferred strategy." })),
+        ("giveUpAfter", json!({ "type": ["string", "null"], "description": "The maximum time without progress for which a transient kind is retried, such as 30m; maxRetries applies where unset." })),
+        ("maxElapsed", json!({ "type": ["string", "null"], "description": "The maximum duration of recovery, such as 6h." })),
+        ("maxWait", json!({ "type": ["string", "null"], "description": "The longest stated wait that needs no approval, such as 6h." })),
+        ("maxCost", json!({ "type": ["number", "null"], "minimum": 0, "description": "The maximum cost of a session, in USD." })),
+        ("confirmAbove", json!({ "type": ["number", "null"], "minimum": 0, "description": "The maximum extra cost of more expensive models in a session without approval, in USD." })),
+        ("kinds", json!({ "type": "object", "additionalProperties": one, "description": "Overrides for single kinds." })),
+        ("tools", json!({ "type": "object", "additionalProperties": one, "description": "Overrides for single tools." })),
     ]);
     schema_of(table_in_both_spellings(&keys))
 }
@@ -48,29 +48,29 @@ fn override_keys() -> Vec<(&'static str, Value)> {
     vec![
         (
             "maxRetries",
-            json!({ "type": "integer", "minimum": 0, "maximum": 1000, "description": "How many retries there are after the first try." }),
+            json!({ "type": "integer", "minimum": 0, "maximum": 1000, "description": "The maximum number of retries after the first attempt." }),
         ),
         (
             "maxAttempts",
-            json!({ "type": "integer", "minimum": 1, "maximum": 1000, "description": "The same, with the first try." }),
+            json!({ "type": "integer", "minimum": 1, "maximum": 1000, "description": "The maximum number of attempts, including the first." }),
         ),
-        ("backoffBase", seconds("The first wait, in seconds.")),
+        ("backoffBase", seconds("The first delay, in seconds.")),
         (
             "backoffMultiplier",
-            seconds("What each wait is multiplied by."),
+            seconds("The factor by which each delay grows."),
         ),
-        ("maxBackoff", seconds("The longest wait, in seconds.")),
+        ("maxBackoff", seconds("The maximum delay, in seconds.")),
         (
             "curve",
-            json!({ "enum": ["exponential", "linear", "fixed"], "description": "How waits grow." }),
+            json!({ "enum": ["exponential", "linear", "fixed"], "description": "The growth of delays." }),
         ),
         (
             "jitter",
-            json!({ "enum": ["none", "full", "equal", "decorrelated"], "description": "How waits are spread." }),
+            json!({ "enum": ["none", "full", "equal", "decorrelated"], "description": "The random variation of delays." }),
         ),
         (
             "timeoutMultiplier",
-            seconds("What the allowed time is multiplied by where a strategy lengthens it."),
+            seconds("The factor by which a strategy lengthens a timeout."),
         ),
     ]
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// The text is not a valid duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a duration like 500ms, 30s, 20m, 1h30m or 2d")]
+#[error("invalid duration `{0}`, expected a value like 500ms, 30s, 20m, 1h30m or 2d")]
 pub struct ParseDurationError(String);
 
 /// The units and their milliseconds, longest first.

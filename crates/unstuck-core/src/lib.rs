@@ -16,8 +16,8 @@
 //!
 //! ```
 //! use unstuck_core::decision::{RandomDraw, RecoveryHistory, DecisionInput, decide, template};
-//! use unstuck_core::knowledge::Playbook;
-//! use unstuck_core::{Failure, Kind, Level, ClockReading, Timestamp, classify};
+//! use unstuck_core::knowledge::RecoveryKnowledge;
+//! use unstuck_core::{Failure, Kind, RecoveryLevel, ClockReading, Timestamp, classify};
 //!
 //! // An observed failure …
 //! let failure = Failure::api("anthropic")
@@ -34,11 +34,11 @@
 //! // … so it is retried after exactly that wait.
 //! let policy = template("standard").ok_or("no such template")?;
 //! let history = RecoveryHistory::new(now.at);
-//! let playbook = Playbook::built_in();
-//! let known = playbook.kind(diagnosis.kind).ok_or("no such kind")?;
-//! let situation = DecisionInput::new(policy, &history, &diagnosis, known, playbook, now.at);
+//! let recovery_knowledge = RecoveryKnowledge::built_in();
+//! let known = recovery_knowledge.kind(diagnosis.kind).ok_or("no such kind")?;
+//! let situation = DecisionInput::new(policy, &history, &diagnosis, known, recovery_knowledge, now.at);
 //! let decision = decide(&situation, RandomDraw(0));
-//! assert_eq!(decision.level, Some(Level::Same));
+//! assert_eq!(decision.level, Some(RecoveryLevel::Same));
 //! assert_eq!(decision.delay().map(|wait| wait.as_secs()), Some(12));
 //! println!("{}", decision.reason);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -49,6 +49,7 @@ pub mod agent;
 pub mod command_policy;
 pub mod decision;
 pub mod diagnosis;
+mod did_you_mean;
 pub mod duration;
 pub mod escalation;
 pub mod event;
@@ -59,13 +60,12 @@ pub mod loop_detection;
 pub mod money;
 pub mod network_symptom;
 pub mod pipeline;
-pub mod planner;
-pub mod project_settings;
+pub mod project_settings_snapshot;
+pub mod recovery_plan;
 pub mod redact;
 mod regex_literals;
 pub mod repair;
 pub mod session_state;
-mod suggest;
 mod time;
 pub mod usage_budget;
 pub mod views;
@@ -73,13 +73,14 @@ pub mod watched_files;
 
 pub use decision::{Decision, RetryPolicy, decide};
 pub use diagnosis::{Classifier, Diagnosis, Evidence, classify};
+pub use did_you_mean::nearest;
 pub use event::{Event, EventRecord, RunId, SessionId};
 pub use failure::{
-    Category, Failure, FailureRecord, Headers, Kind, Layer, Level, LossyText, UnknownKind,
+    Category, Failure, FailureLayer, FailureRecord, Headers, Kind, LossyText, RecoveryLevel,
+    UnknownKind,
 };
 pub use pipeline::Pipeline;
-pub use planner::{AttemptSettings, PlanRequest, PlannedStrategy, plan};
+pub use recovery_plan::{AttemptSettings, PlanRequest, PlannedStrategy, plan};
 pub use session_state::SessionState;
-pub use suggest::nearest;
 pub use time::{ClockReading, ParseTimestampError, Timestamp};
-pub use views::{Episode, FailureAnalytics, RunSummary};
+pub use views::{EpisodeRecord, FailureAnalytics, RunSummary};

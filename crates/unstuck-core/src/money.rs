@@ -200,7 +200,9 @@ fn day_of(moment: Timestamp) -> i64 {
 impl EscalationResolved {
     /// True if the resolution raises the budget: approval by a named person.
     pub fn raises_budget(&self) -> bool {
-        self.by == "human" && self.who.is_some() && self.answer() == Some(EscalationAnswer::Approve)
+        self.by == "human"
+            && self.user.is_some()
+            && self.answer() == Some(EscalationAnswer::Approve)
     }
 }
 

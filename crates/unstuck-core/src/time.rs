@@ -12,7 +12,7 @@ pub struct Timestamp(i64);
 
 /// The text is not a valid timestamp.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a moment like 2026-11-15T21:30:00Z")]
+#[error("invalid timestamp `{0}`, expected a value like 2026-11-15T21:30:00Z")]
 pub struct ParseTimestampError(String);
 
 impl Timestamp {

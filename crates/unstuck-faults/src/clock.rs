@@ -6,7 +6,7 @@ use unstuck_core::Timestamp;
 pub(crate) fn now() -> Timestamp {
     #[expect(
         clippy::disallowed_methods,
-        reason = "this is the place that reads the clock"
+        reason = "reads the clock for the whole crate"
     )]
     let now = std::time::SystemTime::now();
     let since_epoch = now

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum FaultsError {
     /// The script is invalid.
-    #[error("the script is not valid: {0}")]
+    #[error("invalid script: {0}")]
     Script(#[from] toml::de::Error),
     /// The script in a file is invalid.
-    #[error("{path} is not a valid script: {source}")]
+    #[error("invalid script {path}: {source}")]
     ScriptFile {
         /// Path of the file.
         path: PathBuf,
@@ -25,10 +25,10 @@ pub enum FaultsError {
         source: std::io::Error,
     },
     /// The TLS certificate could not be created.
-    #[error("the certificate for TLS could not be made: {0}")]
+    #[error("cannot create the TLS certificate: {0}")]
     Tls(String),
     /// The server could not be started.
-    #[error("the server could not be started: {0}")]
+    #[error("cannot start the server: {0}")]
     Start(#[source] std::io::Error),
 }
 

@@ -2,9 +2,9 @@
 //!
 //! [`FaultServer`] is a real HTTP server on the loopback interface. It speaks Anthropic Messages, OpenAI Responses,
 //! OpenAI Chat Completions and Gemini, and answers each request with the next [`ScriptStep`] of its [`Script`]: a
-//! proper answer, or a failure in the format of that provider. [`agent`] is a small agent CLI that talks to such a
+//! proper answer, or a failure in the format of that provider. [`scripted_agent`] is a small agent CLI that talks to such a
 //! server and never retries. A script may also have a seeded random [`FaultMix`], a [`ResponsePace`], the [`KeyLimits`]
-//! of each key, a [`Capacity`] and a faulty [`TlsScript`]; [`catalog`] lists all faults, [`examples`] example scripts.
+//! of each key, a [`ServerCapacity`] and a faulty [`TlsOptions`]; [`reply_catalog`] lists all faults, [`examples`] example scripts.
 //! [`FaultServer::requests`] returns the received requests, [`FaultServer::stats`] the statistics.
 //!
 //! ```
@@ -19,30 +19,30 @@
 //! "#
 //! .parse()?;
 //! let server = FaultServer::start(script)?;
-//! let ask = || unstuck_faults::agent::main(["-p", "Fix the tests", "--api", &server.url()]);
+//! let ask = || unstuck_faults::scripted_agent::main(["-p", "Fix the tests", "--api", &server.url()]);
 //! assert_eq!((ask(), ask()), (1, 0));
 //! assert_eq!(server.requests().len(), 2);
 //! # Ok::<(), unstuck_faults::FaultsError>(())
 //! ```
 
-pub mod agent;
-pub mod catalog;
-mod cli;
 mod clock;
 mod error;
 pub mod examples;
+mod foreground_server;
 mod protocol;
 mod randomness;
+pub mod reply_catalog;
 mod script;
+pub mod scripted_agent;
 mod server;
 
-pub use cli::serve;
 pub use error::FaultsError;
+pub use foreground_server::serve;
 pub use protocol::{Protocol, RetryAfterFormat};
 pub use script::{
-    AnswerSpec, Capacity, CapacityPhase, CertificateFault, CutMode, FaultMix, HandshakeFault,
-    KeyLimits, Latency, Passthrough, Reply, RequestCondition, RequestRange, ResetPoint,
-    ResponsePace, Script, ScriptStep, StepRepeat, StreamErrorKind, TlsScript, ToolCall,
+    AnswerSpec, CapacityPhase, CertificateFault, ConnectionResetPoint, FaultMix, HandshakeFault,
+    KeyLimits, Latency, Passthrough, Reply, RequestCondition, RequestRange, ResponsePace, Script,
+    ScriptStep, ServerCapacity, StepRepeat, StreamCutMode, StreamErrorKind, TlsOptions, ToolCall,
     ToolFailure, UsageLimit, WeightedFault,
 };
 pub use server::{FaultServer, RequestRecord, ServerOptions, ServerStats};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use unstuck_faults::agent::{self, AgentArgs};
+use unstuck_faults::scripted_agent::{self, AgentArgs};
 use unstuck_faults::{FaultsError, Script, ServerOptions};
 
 /// A scripted LLM API with failures, and an agent that calls it
@@ -45,7 +45,7 @@ struct ServeArgs {
 fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Agent(args) => {
-            let code = u8::try_from(agent::run(&args));
+            let code = u8::try_from(scripted_agent::run(&args));
             code.map_or(ExitCode::FAILURE, ExitCode::from)
         }
         Command::Serve(args) => match serve(&args) {
@@ -72,7 +72,7 @@ fn serve(args: &ServeArgs) -> Result<(), FaultsError> {
     Ok(())
 }
 
-#[expect(clippy::disallowed_methods, reason = "it is a program of its own")]
+#[expect(clippy::disallowed_methods, reason = "a standalone program")]
 fn stderr() -> std::io::Stderr {
     std::io::stderr()
 }

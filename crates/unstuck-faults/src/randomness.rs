@@ -8,7 +8,7 @@ pub(crate) struct RequestRng {
 
 /// The purpose of a draw.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum DrawPurpose {
+pub(crate) enum RandomDrawPurpose {
     /// Decides if the request fails.
     WhetherFails = 1,
     /// Selects the fault.
@@ -30,7 +30,7 @@ impl RequestRng {
     }
 
     /// Returns a uniform draw from 0 to below 1.
-    pub(crate) fn draw(self, purpose: DrawPurpose, index: u64) -> f64 {
+    pub(crate) fn draw(self, purpose: RandomDrawPurpose, index: u64) -> f64 {
         let bits = splitmix(
             self.state
                 .wrapping_add(splitmix(purpose as u64))
@@ -41,7 +41,7 @@ impl RequestRng {
     }
 
     /// Returns a draw from the standard normal distribution.
-    pub(crate) fn draw_normal(self, purpose: DrawPurpose, index: u64) -> f64 {
+    pub(crate) fn draw_normal(self, purpose: RandomDrawPurpose, index: u64) -> f64 {
         let (one, two) = (
             self.draw(purpose, index.wrapping_mul(2)),
             self.draw(purpose, index.wrapping_mul(2).wrapping_add(1)),
@@ -64,8 +64,9 @@ mod tests {
 
     #[test]
     fn draws_depend_only_on_seed_and_request_number() {
-        let draw =
-            |seed, number| RequestRng::for_request(seed, number).draw(DrawPurpose::WhetherFails, 0);
+        let draw = |seed, number| {
+            RequestRng::for_request(seed, number).draw(RandomDrawPurpose::WhetherFails, 0)
+        };
         assert_eq!(draw(7, 1).to_bits(), draw(7, 1).to_bits());
         assert_ne!(draw(7, 1).to_bits(), draw(7, 2).to_bits());
         assert_ne!(draw(7, 1).to_bits(), draw(8, 1).to_bits());
@@ -76,7 +77,8 @@ mod tests {
         let below = |share| {
             (0..10_000)
                 .filter(|number| {
-                    RequestRng::for_request(1, *number).draw(DrawPurpose::WhetherFails, 0) < share
+                    RequestRng::for_request(1, *number).draw(RandomDrawPurpose::WhetherFails, 0)
+                        < share
                 })
                 .count()
         };

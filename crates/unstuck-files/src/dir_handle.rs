@@ -15,11 +15,11 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::error::{FileError, FileProblem};
-use crate::named_file::read_bounded;
 use crate::safe_open::{
     DIR_FLAGS, FileIdentity, PathResolver, READ_FLAGS, SymlinkPolicy, file_identity, open_at,
     require_regular,
 };
+use crate::user_named_file::read_bounded;
 
 /// Maximum attempts when a name keeps being taken by another process.
 const MAX_ATTEMPTS: usize = 16;
@@ -104,6 +104,10 @@ impl DirHandle {
     }
 
     /// Opens a directory that only the user can access, and creates it and its parents if missing.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a directory of unstuck itself, which no agent can replace"
+    )]
     pub fn open_private(path: &Path) -> Result<Self, FileError> {
         match Self::open(path) {
             Err(error) if error.is_missing() => {
@@ -322,7 +326,7 @@ impl DirHandle {
     ) -> Result<T, FileError> {
         let failed = |problem: FileProblem| FileError::new(path, problem);
         let Some(name) = path.file_name() else {
-            return Err(failed(FileProblem::NotAFile("a folder")));
+            return Err(failed(FileProblem::NotAFile("directory")));
         };
         match path.parent().filter(|above| !above.as_os_str().is_empty()) {
             None => done(self.handle.as_fd(), name).map_err(failed),

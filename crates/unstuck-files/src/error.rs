@@ -19,31 +19,31 @@ pub struct FileError {
 #[derive(Debug, thiserror::Error)]
 pub enum FileProblem {
     /// The file does not exist.
-    #[error("there is no such file")]
+    #[error("file not found")]
     Missing,
     /// A directory, FIFO, device or socket instead of a regular file.
-    #[error("it is {0}, not a regular file")]
+    #[error("not a regular file ({0})")]
     NotAFile(&'static str),
     /// A path component is not a directory.
-    #[error("a part of its path is not a folder")]
+    #[error("a component of the path is not a directory")]
     NotADirectory,
     /// The file or one of its parents is a symbolic link.
-    #[error("a symbolic link is in its place or on the way to it")]
+    #[error("the path contains a symbolic link")]
     Symlink,
     /// The path leads out of the open directory.
-    #[error("its path leads out of its folder")]
+    #[error("the path leads outside the directory")]
     OutsideRoot,
     /// The file has a second hard link, possibly elsewhere: a write would change that file too.
-    #[error("it has {0} names (hard links), so writing it would change a file elsewhere")]
+    #[error("the file has {0} hard links; writing to it would change a file elsewhere")]
     MultipleHardLinks(u64),
     /// The file exceeds the size limit.
-    #[error("it has more than {0} bytes")]
+    #[error("larger than {0} bytes")]
     TooLarge(u64),
     /// The file is not UTF-8 text.
-    #[error("it is not UTF-8 text")]
+    #[error("not valid UTF-8")]
     NotText,
     /// The file kept changing while it was being opened.
-    #[error("it was changed while it was opened")]
+    #[error("changed while it was being opened")]
     Unstable,
     /// Any other I/O error.
     #[error("{0}")]
@@ -78,10 +78,10 @@ impl From<Errno> for FileProblem {
         match error {
             Errno::NOENT => Self::Missing,
             Errno::NOTDIR => Self::NotADirectory,
-            Errno::ISDIR => Self::NotAFile("a folder"),
+            Errno::ISDIR => Self::NotAFile("directory"),
             Errno::LOOP => Self::Symlink,
             Errno::XDEV => Self::OutsideRoot,
-            Errno::NXIO => Self::NotAFile("a FIFO or socket"),
+            Errno::NXIO => Self::NotAFile("FIFO or socket"),
             Errno::AGAIN => Self::Unstable,
             other => Self::System(other.into()),
         }

@@ -16,9 +16,9 @@
 
 mod dir_handle;
 mod error;
-mod named_file;
 pub mod safe_open;
+mod user_named_file;
 
 pub use dir_handle::{DirEntry, DirHandle, EntryKind};
 pub use error::{FileError, FileProblem};
-pub use named_file::{open_named, read_named, read_named_text};
+pub use user_named_file::{open_named, read_named, read_named_text};

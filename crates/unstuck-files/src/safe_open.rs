@@ -22,16 +22,16 @@ pub enum DirOpenError {
     #[error("does not exist")]
     Missing,
     /// The path is not a directory.
-    #[error("is not a folder")]
+    #[error("is not a directory")]
     NotADirectory,
     /// The path leads out of the project.
-    #[error("leads out of the project")]
+    #[error("is outside the project")]
     OutsideRoot,
     /// The path contains a loop of symbolic links.
-    #[error("is a loop of links")]
+    #[error("contains a loop of symbolic links")]
     SymlinkLoop,
     /// The directory was moved or replaced while it was being opened.
-    #[error("was moved while it was looked at")]
+    #[error("was moved while it was being opened")]
     Moved,
     /// Any other system error.
     #[error("cannot be opened ({0})")]
@@ -151,12 +151,12 @@ pub fn require_regular(file: impl AsFd) -> Result<(), FileProblem> {
 fn kind_name(kind: FileType) -> Option<&'static str> {
     match kind {
         FileType::RegularFile => None,
-        FileType::Directory => Some("a folder"),
-        FileType::Symlink => Some("a symbolic link"),
-        FileType::Fifo => Some("a FIFO"),
-        FileType::Socket => Some("a socket"),
-        FileType::CharacterDevice | FileType::BlockDevice => Some("a device"),
-        FileType::Unknown => Some("something unknown"),
+        FileType::Directory => Some("directory"),
+        FileType::Symlink => Some("symbolic link"),
+        FileType::Fifo => Some("FIFO"),
+        FileType::Socket => Some("socket"),
+        FileType::CharacterDevice | FileType::BlockDevice => Some("device"),
+        FileType::Unknown => Some("unknown type"),
     }
 }
 
@@ -319,6 +319,7 @@ mod kernel {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test makes files")]
 mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;

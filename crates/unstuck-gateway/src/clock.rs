@@ -6,7 +6,7 @@ use unstuck_core::{ClockReading, Timestamp};
 pub(crate) fn timestamp_now() -> Timestamp {
     #[expect(
         clippy::disallowed_methods,
-        reason = "this is the place that reads the clock"
+        reason = "the only module that reads the clock"
     )]
     let now = std::time::SystemTime::now();
     let since = now.duration_since(std::time::UNIX_EPOCH);

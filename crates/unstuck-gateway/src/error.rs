@@ -17,10 +17,10 @@ pub enum GatewayError {
         source: std::io::Error,
     },
     /// The address is reachable for others and needs a token.
-    #[error("{0} can be reached from other machines, and no token is set")]
+    #[error("{0} is reachable from other machines, but no token is set")]
     TokenRequired(SocketAddr),
     /// The URL of an upstream is invalid.
-    #[error("`{url}` is not the address of an upstream: {why}")]
+    #[error("`{url}` is not a valid upstream URL: {why}")]
     Upstream {
         /// The configured URL.
         url: String,
@@ -28,10 +28,10 @@ pub enum GatewayError {
         why: &'static str,
     },
     /// No upstream is configured for the protocol.
-    #[error("there is no upstream for {}", .0.name())]
+    #[error("no upstream configured for {}", .0.name())]
     NoUpstream(Protocol),
     /// The additional CA certificates cannot be read.
-    #[error("the certificates of {} cannot be used: {why}", .path.display())]
+    #[error("cannot use the certificates in {}: {why}", .path.display())]
     Certificates {
         /// The file or directory.
         path: PathBuf,
@@ -39,7 +39,7 @@ pub enum GatewayError {
         why: String,
     },
     /// The proxy cannot be used.
-    #[error("the proxy `{proxy}` cannot be used: {why}")]
+    #[error("cannot use the proxy `{proxy}`: {why}")]
     Proxy {
         /// The URL of the proxy, without a password.
         proxy: String,
@@ -47,10 +47,10 @@ pub enum GatewayError {
         why: &'static str,
     },
     /// TLS cannot be set up.
-    #[error("TLS cannot be set up: {0}")]
+    #[error("cannot set up TLS: {0}")]
     Tls(String),
     /// The system provides no random numbers.
-    #[error("the system gives no random numbers: {0}")]
+    #[error("cannot get random numbers from the system: {0}")]
     Randomness(getrandom::Error),
 }
 

@@ -87,7 +87,7 @@ impl Gateway {
             |one: &&Arc<GatewaySession>| one.setup().escalates && one.setup().session == *session;
         for session in sessions.iter().filter(is_meant) {
             if !answer.continues() {
-                session.refuse_held();
+                session.keep_conversations_blocked();
                 continue;
             }
             session.clear_loops();
@@ -125,7 +125,7 @@ impl Gateway {
     }
 
     /// Sets the total spent today (UTC), for callers that also know other gateways.
-    pub fn note_spent_today(&self, usd: f64) {
+    pub fn set_cost_today(&self, usd: f64) {
         self.state.spending.raise_to(usd, clock::timestamp_now());
     }
 

@@ -12,7 +12,7 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), unstuck_gateway::GatewayError> {
 //! let upstream = Upstream::new("ours", Protocol::Anthropic, "https://llm.example")?;
-//! let spare = Upstream::of_provider(Protocol::Anthropic);
+//! let spare = Upstream::for_provider(Protocol::Anthropic);
 //! let settings = GatewaySettings::new(vec![upstream, spare]);
 //! let gateway = Gateway::start(settings, Arc::new(BuiltInKnowledge::default()), Arc::new(NullRecorder)).await?;
 //! let url = gateway.base_url(Protocol::Anthropic, Some("my-session"));
@@ -22,41 +22,43 @@
 //! # }
 //! ```
 
-mod admission;
-mod body;
+mod admission_queue;
 mod call;
+mod call_cutoff;
+mod client_response_body;
 mod clock;
 mod coalescing_waker;
 mod connectivity;
 mod error;
-mod fallback;
 mod gateway;
-mod health;
-mod ids;
+mod id_generation;
 pub mod loop_detection;
+mod non_llm_requests;
 pub mod protocol;
 mod recorder;
 mod run_budget;
 mod server;
 mod session;
 mod settings;
-mod shutdown;
 mod spending;
 mod state;
 mod store_recorder;
 mod upstream;
+mod upstream_health;
 mod usage;
 
 pub use error::GatewayError;
-pub use fallback::{BodyError, FallbackBody, FallbackFuture, FallbackHandler, Peer};
 pub use gateway::{Gateway, GatewayHandle};
-pub use recorder::{Lookup, NullRecorder, Recorder, SessionEvent, SessionEventKind};
+pub use non_llm_requests::{
+    BodyError, ConnectionPeer, NonLlmRequestHandler, NonLlmResponseBody, NonLlmResponseFuture,
+};
+pub use recorder::{LookupFuture, NullRecorder, Recorder, SessionEvent, SessionEventKind};
 pub use run_budget::RunBudget;
 pub use session::{GatewaySession, SessionSetup};
 pub use settings::{
-    Budgets, GatewaySettings, LoopRules, MissingCapabilities, NetworkSettings, OnLoop, Secret,
-    StreamMode, TimeLimits, Upstream,
+    Budgets, GatewaySettings, LoopHandling, NetworkSettings, OnLoop, Secret, StreamMode,
+    TimeLimits, UnsupportedFeatures, Upstream,
 };
 pub use state::{BuiltInKnowledge, KnowledgeSource};
-pub use store_recorder::{MessageBuilderFn, RecorderOptions, StoreRecorder};
+pub use store_recorder::{NotificationBuilderFn, RecorderOptions, StoreRecorder};
 pub use usage::CallUsage;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::broadcast;
 use unstuck_core::escalation::EscalationAnswer;
-use unstuck_core::event::{CallRecord, SkippedUpstream};
+use unstuck_core::event::{ApiCallRecord, SkippedUpstream};
 use unstuck_core::{Diagnosis, Event, RetryPolicy, RunId, Timestamp};
 use unstuck_store::ProbeGrant;
 
@@ -20,7 +20,7 @@ pub trait Recorder: Send + Sync {
     -> SessionSetup;
 
     /// Records a finished call.
-    fn record_call(&self, record: CallRecord);
+    fn record_call(&self, record: ApiCallRecord);
 
     /// Records an event of a session.
     fn record_event(&self, session: &GatewaySession, at: Timestamp, event: Event);
@@ -31,17 +31,17 @@ pub trait Recorder: Send + Sync {
         upstream: &'a str,
         now: Timestamp,
         every: Duration,
-    ) -> Lookup<'a, ProbeGrant>;
+    ) -> LookupFuture<'a, ProbeGrant>;
 
     /// Returns the time when another process last saw the upstream recover; `None` if none shares it.
-    fn upstream_recovered_at<'a>(&'a self, upstream: &'a str) -> Lookup<'a, Timestamp>;
+    fn upstream_recovered_at<'a>(&'a self, upstream: &'a str) -> LookupFuture<'a, Timestamp>;
 
     /// Announces the recovery of an upstream to the processes that share it.
     fn record_upstream_recovery(&self, upstream: &str, at: Timestamp);
 }
 
 /// The future of a lookup in the recorder.
-pub type Lookup<'a, T> = Pin<Box<dyn Future<Output = Option<T>> + Send + 'a>>;
+pub type LookupFuture<'a, T> = Pin<Box<dyn Future<Output = Option<T>> + Send + 'a>>;
 
 /// A recorder that records nothing.
 #[derive(Debug, Clone, Copy, Default)]
@@ -63,15 +63,20 @@ impl Recorder for NullRecorder {
         }
     }
 
-    fn record_call(&self, _: CallRecord) {}
+    fn record_call(&self, _: ApiCallRecord) {}
 
     fn record_event(&self, _: &GatewaySession, _: Timestamp, _: Event) {}
 
-    fn claim_probe<'a>(&'a self, _: &'a str, _: Timestamp, _: Duration) -> Lookup<'a, ProbeGrant> {
+    fn claim_probe<'a>(
+        &'a self,
+        _: &'a str,
+        _: Timestamp,
+        _: Duration,
+    ) -> LookupFuture<'a, ProbeGrant> {
         Box::pin(std::future::ready(None))
     }
 
-    fn upstream_recovered_at<'a>(&'a self, _: &'a str) -> Lookup<'a, Timestamp> {
+    fn upstream_recovered_at<'a>(&'a self, _: &'a str) -> LookupFuture<'a, Timestamp> {
         Box::pin(std::future::ready(None))
     }
 

@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use unstuck_core::decision::IdleInterval;
-use unstuck_core::event::{BudgetReached, CallOutcome, LastCall, RunId, SessionId};
+use unstuck_core::event::{ApiCallOutcome, BudgetReached, LastApiCall, RunId, SessionId};
 use unstuck_core::{Diagnosis, Kind, RetryPolicy, Timestamp};
 
-use crate::call::UnfinishedRequest;
+use crate::call::RetryLaterState;
 use crate::loop_detection::{
-    ApiLoopDetector, ApiLoopKind, ApiLoopSignal, ConversationId, WatchLimits,
+    ApiLoopDetector, ApiLoopKind, ApiLoopSignal, ConversationId, LoopDetectionLimits,
 };
 use crate::protocol::{RequestFacts, ResponseSummary};
 use crate::run_budget::RunBudget;
@@ -49,7 +49,7 @@ pub struct SessionSetup {
     pub agent: Option<String>,
 }
 
-/// A conversation that repeats the same call with the same result.
+/// A conversation whose calls are held, since it repeats the same call with the same result.
 #[derive(Debug, Clone)]
 pub(crate) struct HeldConversation {
     pub(crate) signal: ApiLoopSignal,
@@ -58,7 +58,7 @@ pub(crate) struct HeldConversation {
     pub(crate) is_refused: bool,
 }
 
-/// A session.
+/// A session of the gateway: the conversation of one agent or client, with its policy, model, budget and usage.
 #[derive(Debug)]
 pub struct GatewaySession {
     setup: SessionSetup,
@@ -66,9 +66,9 @@ pub struct GatewaySession {
     state: Mutex<GatewaySessionState>,
 }
 
-/// The period in which calls of a session fail and none succeeds.
+/// A session's streak of failing calls since its last success, with the idle periods in it.
 #[derive(Debug, Clone)]
-pub(crate) struct Outage {
+pub(crate) struct SessionFailureStreak {
     /// The start of the first failed call.
     pub(crate) since: Timestamp,
     /// The time of the last failure.
@@ -100,7 +100,9 @@ struct GatewaySessionState {
     /// The time of the last complete response.
     last_success: Option<Timestamp>,
     /// The current outage of this attempt; `None` after a success.
-    outage: Option<Outage>,
+    outage: Option<SessionFailureStreak>,
+    /// True if the current attempt probes whether the API works again.
+    is_probe: bool,
     /// The number of partly delivered responses that broke off since the last complete one.
     broken_streams: u32,
     /// The request that may be one attempt ahead of its client's own retries.
@@ -108,9 +110,9 @@ struct GatewaySessionState {
     /// The agent's own id of the first conversation of this attempt.
     conversation: Option<String>,
     /// The result of the newest call of this attempt.
-    last_call: Option<LastCall>,
+    last_call: Option<LastApiCall>,
     /// The state of requests whose clients were asked to return, newest last.
-    unfinished: VecDeque<(u64, UnfinishedRequest)>,
+    unfinished: VecDeque<(u64, RetryLaterState)>,
     /// The approved total spending, in USD.
     allowed: f64,
     /// A day and the approved total of all sessions on it, in USD, for this session.
@@ -170,7 +172,7 @@ impl GatewaySessionState {
 }
 
 impl GatewaySession {
-    pub(crate) fn new(setup: SessionSetup, limits: WatchLimits, now: Timestamp) -> Self {
+    pub(crate) fn new(setup: SessionSetup, limits: LoopDetectionLimits, now: Timestamp) -> Self {
         let (spent, policy) = (setup.spent, Arc::new(setup.policy.clone()));
         Self {
             name: setup.name.as_str().into(),
@@ -189,6 +191,7 @@ impl GatewaySession {
                 last_failure: None,
                 last_success: None,
                 outage: None,
+                is_probe: false,
                 broken_streams: 0,
                 request_ahead: None,
                 conversation: None,
@@ -268,12 +271,12 @@ impl GatewaySession {
     }
 
     /// Returns the state of a conversation that repeats the same call with the same result.
-    pub(crate) fn held_conversation(&self, talk: ConversationId) -> Option<HeldConversation> {
+    pub(crate) fn blocked_conversation(&self, talk: ConversationId) -> Option<HeldConversation> {
         self.state().held.get(&talk).cloned()
     }
 
     /// Refuses to release the held conversations.
-    pub(crate) fn refuse_held(&self) {
+    pub(crate) fn keep_conversations_blocked(&self) {
         let held = &mut self.state().held;
         held.values_mut().for_each(|one| one.is_refused = true);
     }
@@ -295,17 +298,21 @@ impl GatewaySession {
 
     /// Returns the result of the newest call of this attempt; calls without tools are included only if there is no
     /// other.
-    pub fn last_call(&self) -> Option<LastCall> {
+    pub fn last_call(&self) -> Option<LastApiCall> {
         self.state().last_call.clone()
     }
 
     /// Starts a new attempt: earlier failures and loops are cleared.
-    pub fn begin_attempt(&self) {
+    ///
+    /// A probe of a parked session continues the outage, so that its first failure ends it.
+    pub fn begin_attempt(&self, is_probe: bool) {
         let mut state = self.state();
         state.last_failure = None;
+        state.is_probe = is_probe;
         // An automatic continuation gets no more time than before; after a permanent failure the continuation is
         // intended.
-        state.outage = state.outage.take().filter(|one| !one.is_given_up);
+        let is_over = |one: &SessionFailureStreak| one.is_given_up && !is_probe;
+        state.outage = state.outage.take().filter(|one| !is_over(one));
         state.request_ahead = None;
         state.conversation = None;
         state.last_call = None;
@@ -335,7 +342,7 @@ impl GatewaySession {
     }
 
     /// Raises the spending to at least this amount in USD, for callers that know more than the calls of this session.
-    pub fn raise_spent_to(&self, usd: f64) {
+    pub fn raise_cost_to(&self, usd: f64) {
         let mut state = self.state();
         state.spent = state.spent.max(usd);
     }
@@ -351,7 +358,7 @@ impl GatewaySession {
     }
 
     /// Returns the spending of all sessions on a day at which this session is blocked.
-    pub(crate) fn allowance_of_day(&self, day: i64, of_all: f64) -> f64 {
+    pub(crate) fn daily_spending_limit(&self, day: i64, of_all: f64) -> f64 {
         match self.state().raised_day {
             (raised, usd) if raised == day => usd.max(of_all),
             _ => of_all,
@@ -450,7 +457,7 @@ impl GatewaySession {
     }
 
     /// Keeps the state of a request whose client was asked to return.
-    pub(crate) fn keep_unfinished(&self, request: u64, unfinished: UnfinishedRequest) {
+    pub(crate) fn keep_unfinished(&self, request: u64, unfinished: RetryLaterState) {
         let left = &mut self.state().unfinished;
         left.retain(|(known, _)| *known != request);
         if left.len() >= MAX_UNFINISHED {
@@ -460,7 +467,7 @@ impl GatewaySession {
     }
 
     /// Takes the state of an earlier request with the same body.
-    pub(crate) fn take_unfinished(&self, request: u64) -> Option<UnfinishedRequest> {
+    pub(crate) fn take_unfinished(&self, request: u64) -> Option<RetryLaterState> {
         let left = &mut self.state().unfinished;
         let at = left.iter().position(|(known, _)| *known == request)?;
         left.remove(at).map(|(_, unfinished)| unfinished)
@@ -468,22 +475,27 @@ impl GatewaySession {
 
     /// Records the failure of a call that started at `began`; returns the current outage, which spans all failed calls
     /// of this attempt since the last success.
-    pub(crate) fn record_outage(&self, began: Timestamp, now: Timestamp) -> Outage {
-        let known = &mut self.state().outage;
-        let goes_on = |known: &Outage| {
+    pub(crate) fn record_outage(&self, began: Timestamp, now: Timestamp) -> SessionFailureStreak {
+        let mut state = self.state();
+        let is_probe = state.is_probe;
+        let goes_on = |known: &SessionFailureStreak| {
             let other = if known.is_given_up {
                 NEW_OUTAGE_AFTER
             } else {
                 IDLE_TIMEOUT
             };
-            began.since(known.last_failure) < other
+            is_probe || began.since(known.last_failure) < other
         };
-        let mut failing = known.take().filter(goes_on).unwrap_or(Outage {
-            since: began,
-            last_failure: now,
-            is_given_up: false,
-            gaps: Vec::new(),
-        });
+        let mut failing = state
+            .outage
+            .take()
+            .filter(goes_on)
+            .unwrap_or(SessionFailureStreak {
+                since: began,
+                last_failure: now,
+                is_given_up: false,
+                gaps: Vec::new(),
+            });
         let (at, lasted) = (failing.last_failure, began.since(failing.last_failure));
         if lasted > MAX_CLIENT_WAIT {
             failing.gaps.push(IdleInterval {
@@ -493,7 +505,7 @@ impl GatewaySession {
         }
         failing.last_failure = now;
         failing.is_given_up = false;
-        *known = Some(failing.clone());
+        state.outage = Some(failing.clone());
         failing
     }
 
@@ -553,15 +565,16 @@ impl GatewaySession {
     }
 
     /// Records the result of a call.
-    pub(crate) fn record_call_end(&self, call: LastCall) {
+    pub(crate) fn record_call_end(&self, call: LastApiCall) {
         let mut state = self.state();
         if call.outcome.is_success() {
             state.last_success = Some(call.at);
             state.outage = None;
+            state.is_probe = false;
             state.broken_streams = 0;
             state.request_ahead = None;
         }
-        if call.outcome == CallOutcome::Truncated {
+        if call.outcome == ApiCallOutcome::Truncated {
             state.broken_streams += 1;
         }
         let is_side_call = !call.has_tools;
@@ -649,15 +662,15 @@ mod tests {
             escalates: true,
             agent: None,
         };
-        GatewaySession::new(setup, WatchLimits::default(), at(0))
+        GatewaySession::new(setup, LoopDetectionLimits::default(), at(0))
     }
 
     fn answered(session: &GatewaySession, minute: i64) {
-        ended(session, minute, CallOutcome::Answered);
+        ended(session, minute, ApiCallOutcome::Answered);
     }
 
-    fn ended(session: &GatewaySession, minute: i64, outcome: CallOutcome) {
-        session.record_call_end(LastCall {
+    fn ended(session: &GatewaySession, minute: i64, outcome: ApiCallOutcome) {
+        session.record_call_end(LastApiCall {
             at: at(minute),
             outcome,
             kind: None,
@@ -682,7 +695,7 @@ mod tests {
         assert_eq!(failing(&session, 0, 7), 7);
         assert_eq!(failing(&session, 8, 14), 14);
         assert_eq!(failing(&session, 3, 15), 15);
-        session.begin_attempt();
+        session.begin_attempt(false);
         // No request for nine minutes.
         assert_eq!(failing(&session, 24, 30), 21);
         // No network for four minutes.
@@ -702,18 +715,32 @@ mod tests {
         session.mark_given_up();
         assert_eq!(failing(&session, 40, 40), 0);
         session.mark_given_up();
-        session.begin_attempt();
+        session.begin_attempt(false);
         assert_eq!(failing(&session, 41, 41), 0);
+    }
+
+    /// A probe of a parked session gets no new time, however late it comes.
+    #[test]
+    fn probe_continues_the_outage_until_a_success() {
+        let session = session();
+        assert_eq!(failing(&session, 0, 30), 30);
+        session.mark_given_up();
+        session.begin_attempt(true);
+        assert!(failing(&session, 36, 36) >= 30);
+        session.mark_given_up();
+        session.begin_attempt(true);
+        answered(&session, 42);
+        assert_eq!(failing(&session, 43, 44), 1);
     }
 
     /// A new attempt of the same agent continues the same clock.
     #[test]
     fn broken_streams_are_counted_until_a_complete_one() {
         let session = session();
-        ended(&session, 0, CallOutcome::Truncated);
-        session.begin_attempt();
-        ended(&session, 1, CallOutcome::Failed);
-        ended(&session, 2, CallOutcome::Truncated);
+        ended(&session, 0, ApiCallOutcome::Truncated);
+        session.begin_attempt(false);
+        ended(&session, 1, ApiCallOutcome::Failed);
+        ended(&session, 2, ApiCallOutcome::Truncated);
         assert_eq!(session.broken_streams(), 2);
         answered(&session, 3);
         assert_eq!(session.broken_streams(), 0);

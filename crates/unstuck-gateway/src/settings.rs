@@ -14,8 +14,8 @@ use unstuck_core::agent::ClientRetries;
 use unstuck_network::NetworkProbe;
 
 use crate::error::GatewayError;
-use crate::fallback::FallbackHandler;
-use crate::loop_detection::WatchLimits;
+use crate::loop_detection::LoopDetectionLimits;
+use crate::non_llm_requests::NonLlmRequestHandler;
 use crate::protocol::Protocol;
 
 /// The settings of a gateway.
@@ -54,11 +54,11 @@ pub struct GatewaySettings {
     /// If set, unusable output is requested again with the validation error.
     pub retry_bad_output: bool,
     /// The loop limits and the action for a looping agent.
-    pub loop_rules: LoopRules,
+    pub loop_rules: LoopHandling,
     /// The budgets.
     pub budgets: Budgets,
     /// The handler for requests that are not meant for LLM APIs; without it they get an error.
-    pub fallback: Option<Arc<dyn FallbackHandler>>,
+    pub fallback: Option<Arc<dyn NonLlmRequestHandler>>,
 }
 
 impl GatewaySettings {
@@ -80,7 +80,7 @@ impl GatewaySettings {
             route_around_refusals: false,
             stream: StreamMode::default(),
             retry_bad_output: false,
-            loop_rules: LoopRules::default(),
+            loop_rules: LoopHandling::default(),
             budgets: Budgets::default(),
             fallback: None,
         }
@@ -125,7 +125,7 @@ impl fmt::Debug for NetworkSettings {
     }
 }
 
-/// An upstream.
+/// An upstream: an LLM API that the gateway calls.
 #[derive(Debug, Clone)]
 pub struct Upstream {
     /// The name.
@@ -143,7 +143,7 @@ pub struct Upstream {
     /// The model names: the client's name and the upstream's.
     pub models: BTreeMap<String, String>,
     /// The missing capabilities.
-    pub missing: MissingCapabilities,
+    pub missing: UnsupportedFeatures,
     /// The context size in tokens, if smaller than the model's.
     pub context: Option<u64>,
     /// The stream mode, if it differs from [`GatewaySettings::stream`].
@@ -173,28 +173,28 @@ impl Upstream {
         };
         let (scheme, rest) = url.split_once("://").unwrap_or_default();
         if !matches!(scheme, "http" | "https") {
-            return Err(wrong("it must begin with http:// or https://"));
+            return Err(wrong("it must start with http:// or https://"));
         }
         if rest.trim_end_matches('/').is_empty() {
-            return Err(wrong("it names no host"));
+            return Err(wrong("it has no host"));
         }
         let base: Uri = url
             .trim_end_matches('/')
             .parse()
-            .map_err(|_| wrong("it is no URL"))?;
+            .map_err(|_| wrong("it cannot be parsed"))?;
         if base
             .authority()
             .is_some_and(|one| one.as_str().contains('@'))
         {
             return Err(wrong(
-                "it must hold no name and no password; `key_env` in [gateway.upstreams] names the variable with a key",
+                "it must not contain credentials; set `key_env` in [gateway.upstreams] to the variable that holds the key",
             ));
         }
         if base.host().is_none_or(str::is_empty) {
-            return Err(wrong("it names no host"));
+            return Err(wrong("it has no host"));
         }
         if base.query().is_some() {
-            return Err(wrong("it must not have a query"));
+            return Err(wrong("it must not contain a query"));
         }
         let is_nearby = base.host().is_some_and(is_nearby);
         Ok(Self {
@@ -204,7 +204,7 @@ impl Upstream {
             key: None,
             takes_client_key: true,
             models: BTreeMap::new(),
-            missing: MissingCapabilities::default(),
+            missing: UnsupportedFeatures::default(),
             context: None,
             stream: None,
             is_nearby,
@@ -212,7 +212,7 @@ impl Upstream {
     }
 
     /// Returns an upstream at the provider's own address.
-    pub fn of_provider(protocol: Protocol) -> Self {
+    pub fn for_provider(protocol: Protocol) -> Self {
         let base = Uri::from_static(match protocol {
             Protocol::Anthropic => "https://api.anthropic.com",
             Protocol::OpenAi => "https://api.openai.com/v1",
@@ -225,7 +225,7 @@ impl Upstream {
             key: None,
             takes_client_key: true,
             models: BTreeMap::new(),
-            missing: MissingCapabilities::default(),
+            missing: UnsupportedFeatures::default(),
             context: None,
             stream: None,
             is_nearby: false,
@@ -276,9 +276,9 @@ fn is_nearby(host: &str) -> bool {
     }
 }
 
-/// The capabilities that an upstream lacks.
+/// The request features that an upstream does not support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct MissingCapabilities {
+pub struct UnsupportedFeatures {
     /// No tool calls.
     pub tools: bool,
     /// No image input.
@@ -331,21 +331,21 @@ impl Default for TimeLimits {
     }
 }
 
-/// The handling of a looping agent.
+/// The handling of a looping agent: detection limits, action and longest hold.
 #[derive(Debug, Clone)]
-pub struct LoopRules {
+pub struct LoopHandling {
     /// The detection limits.
-    pub limits: WatchLimits,
+    pub limits: LoopDetectionLimits,
     /// The action.
     pub action: OnLoop,
     /// The longest hold of a conversation without an answer; then it continues.
     pub hold: Duration,
 }
 
-impl Default for LoopRules {
+impl Default for LoopHandling {
     fn default() -> Self {
         Self {
-            limits: WatchLimits::default(),
+            limits: LoopDetectionLimits::default(),
             action: OnLoop::default(),
             hold: Duration::from_secs(600),
         }
@@ -378,7 +378,7 @@ pub struct Budgets {
     pub escalates: bool,
 }
 
-/// A text that is never displayed.
+/// A secret, such as an API key, whose text is never displayed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 

@@ -6,21 +6,21 @@ use hyper::HeaderMap;
 use hyper::header::AUTHORIZATION;
 use unstuck_core::decision::{ModelCatalog, RandomDraw, SeededRng};
 use unstuck_core::event::{BudgetReached, BudgetScope, BudgetUnit};
-use unstuck_core::knowledge::Playbook;
+use unstuck_core::knowledge::RecoveryKnowledge;
 use unstuck_core::{Classifier, Diagnosis, Failure, RetryPolicy, Timestamp};
 
-use crate::admission::Lanes;
+use crate::admission_queue::AdmissionQueues;
+use crate::call_cutoff::CallCutoff;
 use crate::clock;
 use crate::connectivity::Connectivity;
 use crate::error::GatewayError;
-use crate::health::UpstreamHealthMap;
 use crate::protocol::ResponseSummary;
 use crate::recorder::{EventBus, Recorder};
 use crate::session::{GatewaySession, GatewaySessions};
 use crate::settings::{GatewaySettings, restrict_client_keys};
-use crate::shutdown::Shutdown;
 use crate::spending::{BudgetOwner, BudgetRemaining, DaySpending, day_number};
 use crate::upstream::UpstreamClient;
+use crate::upstream_health::UpstreamHealthMap;
 
 /// Gives access to the knowledge about failures, strategies and models.
 pub trait KnowledgeSource: Send + Sync {
@@ -28,7 +28,7 @@ pub trait KnowledgeSource: Send + Sync {
     fn classifier(&self) -> &Classifier;
 
     /// Returns the recovery playbook.
-    fn playbook(&self) -> &Playbook;
+    fn playbook(&self) -> &RecoveryKnowledge;
 
     /// Returns the model catalog.
     fn catalog(&self) -> &ModelCatalog;
@@ -49,8 +49,8 @@ impl KnowledgeSource for BuiltInKnowledge {
         Classifier::built_in()
     }
 
-    fn playbook(&self) -> &Playbook {
-        Playbook::built_in()
+    fn playbook(&self) -> &RecoveryKnowledge {
+        RecoveryKnowledge::built_in()
     }
 
     fn catalog(&self) -> &ModelCatalog {
@@ -64,13 +64,13 @@ pub(crate) struct GatewayState {
     pub(crate) knowledge: Arc<dyn KnowledgeSource>,
     pub(crate) recorder: Arc<dyn Recorder>,
     pub(crate) events: EventBus,
-    pub(crate) admission: Lanes,
+    pub(crate) admission: AdmissionQueues,
     pub(crate) health: UpstreamHealthMap,
     pub(crate) connectivity: Connectivity,
     pub(crate) sessions: GatewaySessions,
     pub(crate) client: UpstreamClient,
     pub(crate) spending: DaySpending,
-    pub(crate) shutdown: Shutdown,
+    pub(crate) shutdown: CallCutoff,
     /// The policy of new sessions.
     policy: Mutex<Arc<RetryPolicy>>,
     dice: Mutex<SeededRng>,
@@ -87,12 +87,12 @@ impl GatewayState {
         getrandom::fill(&mut seed).map_err(GatewayError::Randomness)?;
         restrict_client_keys(&mut settings.upstreams);
         Ok(Self {
-            admission: Lanes::new(settings.lanes.clone()),
+            admission: AdmissionQueues::new(settings.lanes.clone()),
             client: UpstreamClient::new(settings.limits.connect, &settings.network)?,
             health: UpstreamHealthMap::default(),
             connectivity: Connectivity::new(settings.network_probe.clone()),
             spending: DaySpending::default(),
-            shutdown: Shutdown::default(),
+            shutdown: CallCutoff::default(),
             events: EventBus::new(),
             sessions: GatewaySessions::default(),
             policy: Mutex::new(Arc::new(settings.policy.clone())),
@@ -157,7 +157,7 @@ impl GatewayState {
         }
         let now = clock::timestamp_now();
         let (configured, today) = (budgets.day?, self.spending.today(now));
-        let most = session.allowance_of_day(day_number(now), configured);
+        let most = session.daily_spending_limit(day_number(now), configured);
         (today >= most).then(|| reached(BudgetScope::GatewayDay, today, most, configured))
     }
 
@@ -169,7 +169,7 @@ impl GatewayState {
         let own = own.map(|most| left(most - session.spent(), BudgetOwner::Session));
         let of_day = budgets.day.map(|most| {
             let now = clock::timestamp_now();
-            let most = session.allowance_of_day(day_number(now), most);
+            let most = session.daily_spending_limit(day_number(now), most);
             left(most - self.spending.today(now), BudgetOwner::Day)
         });
         // Already over the limit: a person approved it.

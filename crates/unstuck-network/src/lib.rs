@@ -2,10 +2,10 @@
 //! connection, and the host that a request was sent to.
 
 mod host_header;
-mod peer;
+mod peer_owner;
 
 pub use host_header::{host_name, is_loopback_name, unambiguous_host};
-pub use peer::PeerOwner;
+pub use peer_owner::PeerOwner;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -48,6 +48,10 @@ impl NetworkProbe {
 }
 
 /// Returns true if the machine has a default route, or `None` if that cannot be read here.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the routes are files of the kernel in /proc/net"
+)]
 fn has_route(proc_net: &Path) -> Option<bool> {
     let read = |name: &str| fs::read_to_string(PathBuf::from(proc_net).join(name));
     let v4 = read("route").ok()?;
@@ -94,6 +98,7 @@ async fn resolves_any(names: &[String]) -> bool {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test makes files")]
 mod tests {
     use super::*;
 

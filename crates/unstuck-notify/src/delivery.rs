@@ -9,7 +9,7 @@ use unstuck_store::{DeliveryResult, OutboxMessage, Store, StoreError};
 
 use crate::message::NotificationMessage;
 use crate::retry_schedule::next_attempt;
-use crate::send::{MessageSender, Retryable, SendError};
+use crate::send::{DeliveryRetry, MessageSender, SendError};
 use crate::target::NotificationTarget;
 
 /// The maximum number of concurrent deliveries.
@@ -113,13 +113,15 @@ impl DeliveryWorker {
         let target = letters.first().map(|letter| letter.target.clone());
         let target = serde_json::from_value::<NotificationTarget>(target.unwrap_or_default());
         let Ok(target) = target else {
-            let why = "only a newer unstuck knows where to";
+            let why = "unknown target; update unstuck";
             return ("?".to_owned(), Err(SendError::unreadable(why)));
         };
         let messages: Result<Vec<_>, _> = letters.iter().map(parse_message).collect();
         let message = messages.ok().and_then(NotificationMessage::digest);
         let tried = match message {
-            None => Err(SendError::unreadable("only a newer unstuck can read it")),
+            None => Err(SendError::unreadable(
+                "unknown message format; update unstuck",
+            )),
             Some(message) => self.sender.send(&target, &message, now).await.map(drop),
         };
         (target.to_string(), tried)
@@ -137,7 +139,7 @@ fn parse_message(letter: &OutboxMessage) -> serde_json::Result<NotificationMessa
 /// The messages are sent together, so the newest one determines the retry.
 fn failure_result(letters: &[OutboxMessage], error: SendError, now: Timestamp) -> DeliveryResult {
     let next = match (error.retryable, letters.last()) {
-        (Retryable::After(stated), Some(letter)) => next_attempt(letter, stated, now),
+        (DeliveryRetry::After(stated), Some(letter)) => next_attempt(letter, stated, now),
         _ => None,
     };
     let error = error.reason;

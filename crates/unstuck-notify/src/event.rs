@@ -1,4 +1,4 @@
-//! Notification events.
+//! The events that people are notified about.
 
 use std::fmt;
 

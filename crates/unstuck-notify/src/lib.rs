@@ -10,10 +10,10 @@ mod format;
 mod message;
 mod message_builder;
 mod retry_schedule;
+mod sanitize_text;
 mod send;
 mod signature;
 mod target;
-mod text;
 
 pub use delivery::{DeliveryReport, DeliveryWorker};
 pub use event::NotificationEvent;
@@ -22,7 +22,7 @@ pub use message::{DigestItem, NotificationMessage};
 pub use message_builder::{Subscription, Subscriptions};
 pub use retry_schedule::{GIVE_UP_AFTER, next_attempt};
 pub use send::{
-    EnvironmentReader, MessageSender, ReceiverResponse, Retryable, SendError, is_private,
+    DeliveryRetry, EnvironmentReader, MessageSender, ReceiverResponse, SendError, is_private,
 };
 pub use signature::{InvalidSecret, sign};
 pub use target::{MessageFormat, NotificationTarget, WebhookAddress};

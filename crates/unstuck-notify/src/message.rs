@@ -6,7 +6,7 @@ use unstuck_core::Timestamp;
 use unstuck_core::views::SessionStatus;
 
 use crate::event::NotificationEvent;
-use crate::text::first_line;
+use crate::sanitize_text::first_line;
 
 /// The maximum number of messages listed in a digest.
 const MAX_LISTED: usize = 10;
@@ -19,7 +19,7 @@ pub struct NotificationMessage {
     pub id: String,
     /// The event.
     #[serde(rename = "type")]
-    pub occasion: NotificationEvent,
+    pub event: NotificationEvent,
     /// The time of the event.
     pub timestamp: Timestamp,
     /// The run.
@@ -33,6 +33,10 @@ pub struct NotificationMessage {
     /// The iteration of a loop, or the attempt of a single command.
     pub iteration: u32,
     /// The id of the request, if the message is about one.
+    #[serde(default)]
+    pub request: Option<String>,
+    /// The same id under its name in earlier versions.
+    #[serde(default)]
     pub question: Option<String>,
     /// The kind of failure.
     pub kind: Option<String>,
@@ -99,7 +103,7 @@ impl NotificationMessage {
         if count > MAX_LISTED {
             text.push(format!("… and {} more", count - MAX_LISTED));
         }
-        text.push(format!("The newest: {}", first_line(&newest.text, 300)));
+        text.push(format!("Latest: {}", first_line(&newest.text, 300)));
         Some(Self {
             title: format!("{count} times: {}", newest.title),
             text: text.join("\n"),
@@ -141,34 +145,34 @@ impl NotificationMessage {
 
 impl NotificationMessage {
     /// Returns a test message without content.
-    pub fn sample(occasion: NotificationEvent, now: Timestamp) -> Self {
-        let (title, outcome) = match occasion {
-            NotificationEvent::Escalation => ("shop: builder needs your word for a repair", None),
-            NotificationEvent::Resolved => (
-                "shop: builder: a question was answered (approve)",
-                Some("approve"),
-            ),
+    pub fn sample(event: NotificationEvent, now: Timestamp) -> Self {
+        let (title, outcome) = match event {
+            NotificationEvent::Escalation => ("shop: builder needs approval for a repair", None),
+            NotificationEvent::Resolved => {
+                ("shop: builder: request answered (approve)", Some("approve"))
+            }
             NotificationEvent::Recovered => (
                 "shop: builder recovered after lockfile_drift",
                 Some("recovered"),
             ),
-            NotificationEvent::RunFinished => ("shop: the pipeline is done", Some("succeeded")),
+            NotificationEvent::RunFinished => ("shop: pipeline succeeded", Some("succeeded")),
         };
-        let asks = occasion == NotificationEvent::Escalation;
+        let asks = event == NotificationEvent::Escalation;
         let answers = [
             ("approve", "unstuck approve sample-e1"),
             ("reject", "unstuck reject sample-e1"),
         ];
         let answers = answers.map(|(answer, line)| (answer.to_owned(), Value::from(line)));
         Self {
-            id: format!("sample.{}.{}", occasion, now.millis()),
-            occasion,
+            id: format!("sample.{}.{}", event, now.millis()),
+            event,
             timestamp: now,
             run: "sample".into(),
             project: "/home/me/shop".into(),
             role: Some("builder".into()),
             loop_id: "sample".into(),
             iteration: 1,
+            request: asks.then(|| "sample-e1".into()),
             question: asks.then(|| "sample-e1".into()),
             kind: Some("lockfile_drift".into()),
             trigger: asks.then(|| "RECOVERY".into()),
@@ -176,7 +180,7 @@ impl NotificationMessage {
             outcome: outcome.map(str::to_owned),
             state: None,
             title: title.into(),
-            text: "This is a test of unstuck's messages. Nothing has happened.".into(),
+            text: "This is a test notification from unstuck. No action is required.".into(),
             evidence: Some("error: the lock file needs to be updated".into()),
             proposal: asks.then(|| "npm install".into()),
             answers: if asks {

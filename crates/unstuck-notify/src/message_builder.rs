@@ -11,12 +11,12 @@ use unstuck_core::event::{
     RunOutcome, SessionFinished, SessionParked, VERSION,
 };
 use unstuck_core::views::{RunProjection, SessionStatus, SessionSummary};
-use unstuck_store::NewMessage;
+use unstuck_store::NewOutboxMessage;
 
 use crate::event::NotificationEvent;
 use crate::message::NotificationMessage;
+use crate::sanitize_text::{first_line, sanitize};
 use crate::target::NotificationTarget;
-use crate::text::{first_line, sanitize};
 
 /// The program name of gateway client sessions; the client's name follows it.
 const GATEWAY_PROGRAM: &str = "(gateway)";
@@ -52,7 +52,7 @@ impl Subscriptions {
         run: &RunProjection,
         events: &[Event],
         at: Timestamp,
-    ) -> Vec<NewMessage> {
+    ) -> Vec<NewOutboxMessage> {
         if self.list.is_empty() || !events.iter().any(is_notifiable) {
             return Vec::new();
         }
@@ -79,14 +79,14 @@ impl Subscriptions {
         &self,
         event: usize,
         news: &DraftMessage,
-    ) -> impl Iterator<Item = NewMessage> {
+    ) -> impl Iterator<Item = NewOutboxMessage> {
         let meant = self.list.iter();
-        let meant = meant.filter(|hook| hook.event == news.message.occasion);
+        let meant = meant.filter(|hook| hook.event == news.message.event);
         // Both consist of strings, lists and numbers, which always serialize.
         meant.filter_map(move |hook| {
-            Some(NewMessage {
+            Some(NewOutboxMessage {
                 event,
-                occasion: hook.event.name().to_owned(),
+                event_name: hook.event.name().to_owned(),
                 target: serde_json::to_value(&hook.target).ok()?,
                 body: serde_json::to_value(&news.message).ok()?,
                 group: news.group.clone(),
@@ -109,7 +109,7 @@ impl Subscriptions {
         };
         match event {
             Event::EscalationOpened(asked) => vec![teller.escalation_message(asked)],
-            Event::EscalationResolved(answer) if answer.is_by_person() => {
+            Event::EscalationResolved(answer) if answer.is_by_human() => {
                 vec![teller.resolution_message(answer)]
             }
             Event::SessionParked(parked) => vec![teller.parked_message(parked)],
@@ -149,19 +149,24 @@ impl MessageBuilder<'_> {
         let session = self.session_of(asked);
         let what = match asked.escalation_kind {
             EscalationKind::Hiccup => {
-                format!("{} needs you ({})", self.subject(session), asked.kind)
+                format!(
+                    "{} needs your input ({})",
+                    self.subject(session),
+                    asked.kind
+                )
             }
             EscalationKind::RecoveryApprovalRequired => {
-                format!("{} needs your word for a repair", self.subject(session))
+                format!("{} needs approval for a repair", self.subject(session))
             }
             EscalationKind::CostConfirmation => {
-                format!("{} needs your word for more money", self.subject(session))
+                format!("{} needs approval to spend more", self.subject(session))
             }
-            EscalationKind::Stuck => format!("{} goes in circles", self.subject(session)),
+            EscalationKind::Stuck => format!("{}: loop detected", self.subject(session)),
         };
         let repair = asked.repair.as_deref();
         let repair = repair.and_then(|id| self.run.repairs.get(id));
         let mut message = NotificationMessage {
+            request: Some(asked.id.clone()),
             question: Some(asked.id.clone()),
             kind: Some(asked.kind.name().to_owned()),
             trigger: Some(asked.trigger.clone()),
@@ -185,7 +190,7 @@ impl MessageBuilder<'_> {
     fn parked_message(&self, parked: &SessionParked) -> DraftMessage {
         let session = self.run.session(parked.session.as_ref());
         let who = self.subject(session);
-        let what = format!("{who} is parked ({}), nobody is asked yet", parked.kind);
+        let what = format!("{who} is parked ({}); no action required yet", parked.kind);
         let message = NotificationMessage {
             kind: Some(parked.kind.name().to_owned()),
             text: sanitize(&parked.reason, MAX_TEXT),
@@ -216,11 +221,12 @@ impl MessageBuilder<'_> {
     fn resolution_message(&self, answer: &EscalationResolved) -> DraftMessage {
         let session = self.run.session(answer.session.as_ref());
         let what = format!(
-            "{}: a question was answered ({})",
+            "{}: request answered ({})",
             self.subject(session),
             answer.method
         );
         let message = NotificationMessage {
+            request: answer.id.clone(),
             question: answer.id.clone(),
             outcome: Some(answer.method.clone()),
             text: sanitize(&answer.note, MAX_TEXT),
@@ -269,7 +275,7 @@ impl MessageBuilder<'_> {
         let what = format!("{} {}", self.subject(sole), outcome_text(end.outcome));
         let took = HumanDuration(Duration::from_millis(end.duration_ms));
         let cost = match end.cost_usd {
-            Some(usd) if usd > 0.0 => Some(format!(", {usd:.2} USD")),
+            Some(usd) if usd > 0.0 => Some(format!(", ${usd:.2}")),
             Some(_) => None,
             None => Some(", cost unknown".to_owned()),
         };
@@ -295,7 +301,7 @@ impl MessageBuilder<'_> {
         let agent = session.and_then(|session| session.agent.clone());
         let program = || program_name(&self.run.summary.command);
         match &self.run.pipeline {
-            Some(_) => "the pipeline".to_owned(),
+            Some(_) => "pipeline".to_owned(),
             None => agent.or_else(program).unwrap_or_else(|| "a run".to_owned()),
         }
     }
@@ -303,7 +309,7 @@ impl MessageBuilder<'_> {
     /// Returns the fields common to all messages.
     fn base_message(
         &self,
-        occasion: NotificationEvent,
+        event: NotificationEvent,
         session: Option<&SessionSummary>,
         what: &str,
     ) -> NotificationMessage {
@@ -320,13 +326,14 @@ impl MessageBuilder<'_> {
         let project = project.unwrap_or_default();
         NotificationMessage {
             id: String::new(),
-            occasion,
+            event,
             timestamp: self.at,
             run: view.id.to_string(),
             project: view.project.clone(),
             role: role.map(|part| part.role.clone()),
             loop_id: view.id.to_string(),
             iteration,
+            request: None,
             question: None,
             kind: failed.map(|failed| failed.kind.name().to_owned()),
             trigger: None,
@@ -365,11 +372,11 @@ fn program_name(command: &[String]) -> Option<String> {
 
 fn outcome_text(outcome: RunOutcome) -> &'static str {
     match outcome {
-        RunOutcome::Succeeded => "is done",
-        RunOutcome::Recovered => "is done, after a failure",
+        RunOutcome::Succeeded => "succeeded",
+        RunOutcome::Recovered => "succeeded after a failure",
         RunOutcome::Failed => "failed",
-        RunOutcome::AwaitingHuman => "waits for a person",
-        RunOutcome::Interrupted => "was stopped",
+        RunOutcome::AwaitingHuman => "needs your input",
+        RunOutcome::Interrupted => "was interrupted",
     }
 }
 

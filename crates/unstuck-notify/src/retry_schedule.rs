@@ -46,7 +46,7 @@ mod tests {
         OutboxMessage {
             id: "k3v9.4.1".into(),
             run: RunId::new("k3v9"),
-            occasion: "escalation".into(),
+            event_name: "escalation".into(),
             target: Value::Null,
             body: Value::Null,
             group: String::new(),

@@ -12,7 +12,7 @@ pub enum InvalidSecret {
     #[error("is empty")]
     Empty,
     /// The secret starts with `whsec_` but is not base64.
-    #[error("begins with whsec_, but what follows is not base64")]
+    #[error("is not base64 after the prefix whsec_")]
     NotBase64,
 }
 

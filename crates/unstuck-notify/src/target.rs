@@ -89,7 +89,7 @@ impl fmt::Display for NotificationTarget {
             Self::Address(address) => match (&address.url, &address.url_env) {
                 (Some(url), _) => f.write_str(&redacted_url(url)),
                 (None, Some(name)) => write!(f, "${name}"),
-                (None, None) => f.write_str("nowhere"),
+                (None, None) => f.write_str("no URL"),
             },
         }
     }

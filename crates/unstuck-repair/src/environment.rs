@@ -20,7 +20,6 @@ const OWN_PREFIX: &str = "UNSTUCK_";
 #[serde(deny_unknown_fields)]
 struct EnvAllowList {
     plain: BTreeSet<String>,
-    #[serde(rename = "begins")]
     prefixes: Vec<String>,
     paths: BTreeSet<String>,
     set: BTreeMap<String, String>,

@@ -5,11 +5,11 @@
 //! runs.
 
 pub mod environment;
-mod evaluate;
 pub mod preview;
-pub mod probe;
 pub mod project_dir;
 pub mod project_lock;
+pub mod project_probe;
+mod proposal_evaluation;
 pub mod proposal_file;
 pub mod sandbox;
 pub mod trust;
@@ -17,5 +17,5 @@ pub mod watched_files;
 
 use unstuck_files::safe_open as beneath;
 
-pub use evaluate::{EvaluatedProposal, ProposalEvaluation, evaluate_proposal};
-pub use probe::probe_project;
+pub use project_probe::probe_project;
+pub use proposal_evaluation::{EvaluatedProposal, ProposalEvaluation, evaluate_proposal};

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, openat};
-use unstuck_core::command_policy::{DirectoryKind, sanitize};
+use unstuck_core::command_policy::{DirectoryProtection, sanitize};
 
 use crate::beneath::{self, file_identity};
 
@@ -48,13 +48,13 @@ pub struct ProjectRoot {
     names: Vec<PathBuf>,
 }
 
-/// A handle on a directory of a project.
+/// A handle on the directory of a project in which a repair runs.
 #[derive(Debug)]
-pub struct ProjectDir {
+pub struct RepairWorkingDir {
     handle: File,
     identity: FileIdentity,
     relative: PathBuf,
-    directory_kind: DirectoryKind,
+    directory_kind: DirectoryProtection,
 }
 
 impl ProjectRoot {
@@ -94,7 +94,7 @@ impl ProjectRoot {
     pub fn open_working_dir(
         &self,
         working_dir: Option<&str>,
-    ) -> Result<ProjectDir, ProjectDirError> {
+    ) -> Result<RepairWorkingDir, ProjectDirError> {
         let working_dir = working_dir.unwrap_or(".");
         self.open_below(working_dir)
             .map_err(|problem| ProjectDirError::WorkingDir {
@@ -103,7 +103,7 @@ impl ProjectRoot {
             })
     }
 
-    fn open_below(&self, working_dir: &str) -> Result<ProjectDir, DirOpenError> {
+    fn open_below(&self, working_dir: &str) -> Result<RepairWorkingDir, DirOpenError> {
         let path = Path::new(working_dir);
         let path = match working_dir {
             "" => return Err(DirOpenError::Empty),
@@ -115,7 +115,7 @@ impl ProjectRoot {
         let (handle, relative) = beneath::open_dir(self.handle.as_fd(), path)?;
         let handle = File::from(handle);
         let identity = file_identity(&handle).map_err(|_| DirOpenError::Moved)?;
-        Ok(ProjectDir {
+        Ok(RepairWorkingDir {
             handle,
             identity,
             directory_kind: Self::location_of(path, &relative),
@@ -138,15 +138,15 @@ impl ProjectRoot {
     }
 
     /// Returns the kind of a directory by its requested path and its resolved path.
-    fn location_of(asked: &Path, found: &Path) -> DirectoryKind {
+    fn location_of(asked: &Path, found: &Path) -> DirectoryProtection {
         let goes_up = asked.components().any(|part| part == Component::ParentDir);
         let asked = if goes_up { found } else { asked };
         if let Some(part) =
             first_protected_component(found).or_else(|| first_protected_component(asked))
         {
-            return DirectoryKind::Protected(part.to_string_lossy().into_owned());
+            return DirectoryProtection::Protected(part.to_string_lossy().into_owned());
         }
-        DirectoryKind::Ordinary
+        DirectoryProtection::Ordinary
     }
 }
 
@@ -162,7 +162,7 @@ fn first_protected_component(way: &Path) -> Option<&OsStr> {
         .find(is_protected)
 }
 
-impl ProjectDir {
+impl RepairWorkingDir {
     /// Returns the resolved path relative to the root; empty for the root itself.
     pub fn relative(&self) -> &Path {
         &self.relative
@@ -174,7 +174,7 @@ impl ProjectDir {
     }
 
     /// Returns the kind of the directory, which decides if approvals apply in it.
-    pub fn directory_kind(&self) -> &DirectoryKind {
+    pub fn directory_kind(&self) -> &DirectoryProtection {
         &self.directory_kind
     }
 }
@@ -185,7 +185,7 @@ impl AsFd for ProjectRoot {
     }
 }
 
-impl AsFd for ProjectDir {
+impl AsFd for RepairWorkingDir {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.handle.as_fd()
     }

@@ -17,6 +17,10 @@ pub struct ProjectLock {
 impl ProjectLock {
     /// Acquires the lock, or returns `None` if another repair of this project runs. `state` is unstuck's own directory,
     /// `root` the resolved path of the project.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the lock is in the state directory; the project only gives it its name"
+    )]
     pub fn try_acquire(state: &Path, root: &Path) -> io::Result<Option<Self>> {
         let folder = state.join("repairs");
         DirBuilder::new()

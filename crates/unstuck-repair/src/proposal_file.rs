@@ -30,16 +30,16 @@ pub struct ProposalFile {
 #[derive(Debug, thiserror::Error)]
 pub enum ProposalFileError {
     /// The file is a link, directory, pipe or device.
-    #[error("recovery.json is not an ordinary file")]
+    #[error("recovery.json is not a regular file")]
     NotAFile,
     /// The file is too large.
-    #[error("recovery.json has {bytes} bytes, more than {MAX_BYTES}")]
+    #[error("recovery.json is too large: {bytes} bytes, limit {MAX_BYTES}")]
     TooLarge {
         /// Size in bytes, as far as known.
         bytes: u64,
     },
     /// The file was modified while it was read.
-    #[error("recovery.json was written to while it was read")]
+    #[error("recovery.json changed while it was being read")]
     Changed,
     /// The file is unreadable.
     #[error("cannot read recovery.json: {0}")]

@@ -1,7 +1,7 @@
 //! Content-addressed storage of texts, out of the agents' reach.
 #![expect(
     clippy::disallowed_methods,
-    reason = "files in the state folder, out of the agents' reach"
+    reason = "files in the state directory, which agents cannot access"
 )]
 
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ use unstuck_core::Timestamp;
 
 /// An error of storing or reading a text, including content that no longer matches its hash.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot keep or read {}", path.display())]
+#[error("cannot store or read {}", path.display())]
 pub struct BlobError {
     /// Path of the blob file.
     pub path: PathBuf,
@@ -73,7 +73,7 @@ impl BlobStore {
             Ok(bytes)
         } else {
             Err(lost(std::io::Error::other(
-                "it was changed since it was kept",
+                "its content has changed since it was stored",
             )))
         }
     }

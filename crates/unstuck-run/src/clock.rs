@@ -39,7 +39,7 @@ impl Clock {
             Self::System => {
                 #[expect(
                     clippy::disallowed_methods,
-                    reason = "this is the place that reads the clock"
+                    reason = "the only module that reads the clock"
                 )]
                 let now = std::time::SystemTime::now();
                 let since = now.duration_since(std::time::UNIX_EPOCH);

@@ -11,7 +11,7 @@ use unstuck_core::event::{Event, RunId};
 use crate::error::StoreError;
 use crate::escalation::AnswerGuard;
 use crate::lease::LeaseToken;
-use crate::outbox::NewMessage;
+use crate::outbox::NewOutboxMessage;
 
 /// A batch of events for one run, written atomically.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,7 +27,7 @@ pub struct Append {
     /// The escalation the events answer; it must still be open.
     pub answer_guard: Option<AnswerGuard>,
     /// Outbox messages written in the same transaction.
-    pub messages: Vec<NewMessage>,
+    pub messages: Vec<NewOutboxMessage>,
 }
 
 impl Append {
@@ -54,7 +54,7 @@ impl Append {
 
     /// Adds outbox messages about these events.
     #[must_use]
-    pub fn with_messages(self, outbox: Vec<NewMessage>) -> Self {
+    pub fn with_messages(self, outbox: Vec<NewOutboxMessage>) -> Self {
         Self {
             messages: outbox,
             ..self
@@ -93,37 +93,37 @@ impl fmt::Debug for PayloadRedactor {
     }
 }
 
-/// An append whose payloads are ready to be written.
+/// A batch of events whose payloads are ready to be written.
 #[derive(Debug)]
-pub(crate) struct PreparedAppend {
+pub(crate) struct PreparedEventBatch {
     pub(crate) run: RunId,
     pub(crate) at: Timestamp,
     pub(crate) events: Vec<PreparedEvent>,
     pub(crate) lease: Option<LeaseToken>,
     pub(crate) answer_guard: Option<AnswerGuard>,
-    pub(crate) messages: Vec<PreparedMessage>,
+    pub(crate) messages: Vec<PreparedOutboxMessage>,
 }
 
 /// An outbox message whose payload is ready to be written.
 #[derive(Debug)]
-pub(crate) struct PreparedMessage {
+pub(crate) struct PreparedOutboxMessage {
     pub(crate) event: usize,
-    pub(crate) occasion: String,
+    pub(crate) event_name: String,
     pub(crate) target: String,
     pub(crate) body: String,
     pub(crate) group: String,
     pub(crate) window: Duration,
 }
 
-impl PreparedMessage {
-    fn new(outgoing: NewMessage, redact: Option<&PayloadRedactor>) -> Self {
+impl PreparedOutboxMessage {
+    fn new(outgoing: NewOutboxMessage, redact: Option<&PayloadRedactor>) -> Self {
         let mut body = outgoing.body;
         if let Some(PayloadRedactor(redact)) = redact {
             redact(&mut body);
         }
         Self {
             event: outgoing.event,
-            occasion: outgoing.occasion,
+            event_name: outgoing.event_name,
             target: outgoing.target.to_string(),
             body: body.to_string(),
             group: outgoing.group,
@@ -139,7 +139,7 @@ pub(crate) struct PreparedEvent {
     pub(crate) payload: String,
 }
 
-impl PreparedAppend {
+impl PreparedEventBatch {
     pub(crate) fn new(
         append: Append,
         redact: Option<&PayloadRedactor>,
@@ -156,7 +156,7 @@ impl PreparedAppend {
             messages: append
                 .messages
                 .into_iter()
-                .map(|outgoing| PreparedMessage::new(outgoing, redact))
+                .map(|outgoing| PreparedOutboxMessage::new(outgoing, redact))
                 .collect(),
         })
     }
@@ -179,5 +179,5 @@ impl PreparedEvent {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("the redaction of an event left no object")]
+#[error("the redacted event is not a JSON object")]
 struct NotAnObject;

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use unstuck_core::event::{AttemptEnd, CallOutcome, CallRecord, Event, EventRecord};
-use unstuck_core::views::{PromptPattern, RunSummary};
+use unstuck_core::event::{ApiCallOutcome, ApiCallRecord, AttemptEnd, Event, EventRecord};
+use unstuck_core::views::{MaskedPrompt, RunSummary};
 use unstuck_core::{Diagnosis, Kind};
 
 use crate::rollup;
@@ -21,7 +21,7 @@ pub(crate) struct AttemptCountKey {
     /// Empty for attempts that did not fail.
     pub(crate) fingerprint: String,
     /// `None` if the prompt is unknown or the attempt did not fail.
-    pub(crate) pattern: Option<Arc<PromptPattern>>,
+    pub(crate) pattern: Option<Arc<MaskedPrompt>>,
 }
 
 /// The totals under one key.
@@ -92,12 +92,12 @@ impl<'a> EndedAttempt<'a> {
     pub(crate) fn count_key(
         &self,
         view: Option<&RunSummary>,
-        pattern: Option<Arc<PromptPattern>>,
+        pattern: Option<Arc<MaskedPrompt>>,
     ) -> AttemptCountKey {
         let known_model = || view.and_then(|view| view.model.as_ref());
         let model = self.end.model.as_ref().or_else(known_model);
         AttemptCountKey {
-            hour: rollup::hour_of(self.recorded.at),
+            hour: rollup::hour_number(self.recorded.at),
             project: view.map(|view| view.project.clone()).unwrap_or_default(),
             model: model.cloned().unwrap_or_default(),
             kind: self
@@ -114,17 +114,17 @@ impl<'a> EndedAttempt<'a> {
 }
 
 /// Returns whether a call failed; `None` for canceled and rejected calls, which are not attempts.
-pub(crate) fn is_failed_attempt(outcome: CallOutcome) -> Option<bool> {
+pub(crate) fn is_failed_attempt(outcome: ApiCallOutcome) -> Option<bool> {
     match outcome {
-        CallOutcome::Answered | CallOutcome::Recovered => Some(false),
-        CallOutcome::Failed | CallOutcome::Truncated => Some(true),
-        CallOutcome::Cancelled | CallOutcome::Refused => None,
+        ApiCallOutcome::Answered | ApiCallOutcome::Recovered => Some(false),
+        ApiCallOutcome::Failed | ApiCallOutcome::Truncated => Some(true),
+        ApiCallOutcome::Cancelled | ApiCallOutcome::Refused => None,
     }
 }
 
 /// Returns the key for a call of an unsupervised session; `None` if the call is not counted.
 pub(crate) fn call_count_key(
-    call: &CallRecord,
+    call: &ApiCallRecord,
     project: &str,
     fault: Option<&CallFailure>,
 ) -> Option<AttemptCountKey> {
@@ -134,7 +134,7 @@ pub(crate) fn call_count_key(
         Kind::None
     };
     Some(AttemptCountKey {
-        hour: rollup::hour_of(call.at),
+        hour: rollup::hour_number(call.at),
         project: project.to_owned(),
         model: call.model.clone().unwrap_or_default(),
         kind: kind.name(),
@@ -147,14 +147,14 @@ pub(crate) fn call_count_key(
 
 /// Returns the prompt pattern of a session: its role's prompt, or the run's command line.
 pub(crate) fn session_pattern(
-    role: Option<PromptPattern>,
+    role: Option<MaskedPrompt>,
     view: Option<&RunSummary>,
-) -> PromptPattern {
+) -> MaskedPrompt {
     role.unwrap_or_else(|| {
         let (command, agent) = match view {
             Some(view) => (&*view.command, view.agent.as_deref()),
             None => (&[][..], None),
         };
-        PromptPattern::from_command(command, agent)
+        MaskedPrompt::from_command(command, agent)
     })
 }

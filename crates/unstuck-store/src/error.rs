@@ -6,21 +6,19 @@ use std::sync::Arc;
 use unstuck_core::event::RunId;
 
 use crate::escalation::EscalationClosure;
-use crate::settings::StoredSetting;
+use crate::stored_settings::StoredSetting;
 
 /// A failed store operation; it has changed nothing.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {
     /// The location names an unsupported kind of store.
-    #[error("`{location}` is a kind of store that this build cannot use")]
+    #[error("unsupported store `{location}`")]
     Unsupported {
         /// The location as given.
         location: String,
     },
     /// The store was written by a newer unstuck.
-    #[error(
-        "the store {path} was written by a newer unstuck (schema {found}, this one knows {known})"
-    )]
+    #[error("the store {path} was written by a newer unstuck (schema {found}, supported: {known})")]
     NewerSchema {
         /// The file.
         path: PathBuf,
@@ -38,13 +36,15 @@ pub enum StoreError {
         detail: String,
     },
     /// The file is not a store; it is left unchanged.
-    #[error("{path} is not a store of unstuck, and was left as it is")]
+    #[error("{path} is not an unstuck store; it was not changed")]
     NotAStore {
         /// The file.
         path: PathBuf,
     },
     /// The file or its directory is read-only.
-    #[error("the store {path} cannot be written: it, its folder or its disk is read-only")]
+    #[error(
+        "cannot write to the store {path}: the file, its directory or its file system is read-only"
+    )]
     ReadOnly {
         /// The file.
         path: PathBuf,
@@ -60,43 +60,43 @@ pub enum StoreError {
         source: Arc<std::io::Error>,
     },
     /// The disk is full.
-    #[error("the disk of the store {path} is full")]
+    #[error("cannot write to the store {path}: the disk is full")]
     Full {
         /// The file.
         path: PathBuf,
     },
     /// Other processes kept the store locked until the timeout.
-    #[error("the store {path} was kept busy by another process for too long")]
+    #[error("the store {path} is locked by another process")]
     Busy {
         /// The file.
         path: PathBuf,
     },
     /// Another process now drives the run.
-    #[error("run {run} has been taken over by another process")]
+    #[error("run {run} was taken over by another process")]
     LostLease {
         /// The run.
         run: RunId,
     },
     /// The run does not exist.
-    #[error("there is no run {run} in the store")]
+    #[error("run `{run}` not found")]
     UnknownRun {
         /// The run.
         run: RunId,
     },
     /// A run with this id exists already.
-    #[error("there is already a run {run} in the store")]
+    #[error("run `{run}` already exists")]
     RunExists {
         /// The run.
         run: RunId,
     },
     /// The escalation does not exist.
-    #[error("there is no question {id}")]
+    #[error("request `{id}` not found")]
     UnknownEscalation {
         /// The escalation id.
         id: String,
     },
     /// The escalation was already answered.
-    #[error("question {id} was answered already")]
+    #[error("request `{id}` is already answered")]
     AlreadyAnswered {
         /// The escalation id.
         id: String,
@@ -104,13 +104,13 @@ pub enum StoreError {
         closure: Box<EscalationClosure>,
     },
     /// The escalation has changed since it was shown.
-    #[error("question {id} has changed since it was shown")]
+    #[error("request `{id}` changed since it was shown")]
     EscalationChanged {
         /// The escalation id.
         id: String,
     },
     /// The setting was changed by someone else.
-    #[error("the setting {key} has been changed by someone else since it was read")]
+    #[error("setting `{key}` changed since it was read")]
     SettingChanged {
         /// The setting key.
         key: String,
@@ -118,7 +118,7 @@ pub enum StoreError {
         current: Option<Box<StoredSetting>>,
     },
     /// Any other database or system error.
-    #[error("the store failed: {0}")]
+    #[error("store error: {0}")]
     Database(#[source] Arc<dyn std::error::Error + Send + Sync>),
 }
 
@@ -156,5 +156,5 @@ impl StoreError {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("it has been closed")]
+#[error("already closed")]
 struct StoreClosed;

@@ -16,7 +16,7 @@ pub enum ExportError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The output could not be written.
-    #[error("the export cannot be written")]
+    #[error("cannot write the export")]
     Write(#[source] io::Error),
 }
 

@@ -31,7 +31,7 @@ pub struct LeaseToken {
     pub number: u64,
 }
 
-/// A held lease.
+/// A held lease: the exclusive right of a process to drive a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
     /// The lease token.
@@ -54,9 +54,9 @@ impl Lease {
     }
 }
 
-/// A request to drive a run.
+/// A claim of a process to the lease of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClaimRequest {
+pub struct LeaseClaim {
     /// The run.
     pub run: RunId,
     /// The process that wants to drive it.
@@ -67,19 +67,19 @@ pub struct ClaimRequest {
     pub replaces: Option<LeaseToken>,
 }
 
-/// The result of a claim.
+/// The result of a lease claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ClaimOutcome {
+pub enum LeaseClaimOutcome {
     /// The caller now drives the run.
     Granted(LeaseToken),
-    /// Another process drives the run. If it is dead, claim again and [replace](ClaimRequest::replaces) its lease.
+    /// Another process drives the run. If it is dead, claim again and [replace](LeaseClaim::replaces) its lease.
     HeldBy(Lease),
 }
 
 /// A lease operation for the writer.
 #[derive(Debug)]
 pub(crate) enum LeaseChange {
-    Claim(ClaimRequest),
+    Claim(LeaseClaim),
     Renew(LeaseToken, Timestamp),
     Release(LeaseToken),
 }

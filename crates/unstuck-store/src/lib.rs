@@ -44,9 +44,9 @@
 //! # }
 //! ```
 
+mod api_calls;
 mod append;
 mod attempt_stats;
-mod calls;
 mod error;
 mod escalation;
 mod export;
@@ -56,21 +56,21 @@ mod location;
 mod maintenance;
 mod options;
 mod outbox;
+mod outcome_statistics;
 mod projects;
 mod query;
-mod recovery_report;
+mod recovery_statistics;
 pub mod rollup;
-mod settings;
 mod spending;
 mod sqlite;
-mod stats;
 mod store;
+mod stored_settings;
 mod success_rates;
 mod timeline;
-mod upstreams;
+mod upstream_health;
 
+pub use api_calls::{CallFilter, StoredCall};
 pub use append::{Append, PayloadRedactor};
-pub use calls::{CallFilter, StoredCall};
 pub use error::StoreError;
 pub use export::ExportError;
 pub use failure_query::{FailureCursor, FailurePage, FailureQuery, FailureRow};
@@ -78,21 +78,23 @@ pub use failure_query::{FailureCursor, FailurePage, FailureQuery, FailureRow};
 pub use escalation::{
     AnswerGuard, EscalationClosure, EscalationFilter, EscalationRow, EscalationStatus,
 };
-pub use lease::{ClaimOutcome, ClaimRequest, LEASE_TTL, Lease, LeaseOwner, LeaseToken};
+pub use lease::{LEASE_TTL, Lease, LeaseClaim, LeaseClaimOutcome, LeaseOwner, LeaseToken};
 pub use location::StoreLocation;
 pub use maintenance::{IntegrityFinding, MaintenanceReport, MaintenanceTask};
 pub use options::StoreOptions;
 pub use outbox::{
-    DeliveryResult, DeliveryState, NewMessage, OUTBOX_CLAIM_TTL, OutboxFilter, OutboxMessage,
+    DeliveryResult, DeliveryState, NewOutboxMessage, OUTBOX_CLAIM_TTL, OutboxFilter, OutboxMessage,
 };
+pub use outcome_statistics::{Dimension, Metric, StatsQuery, StatsRow};
 pub use projects::ProjectSummary;
 pub use query::{
     EventFilter, EventOrder, EventPage, InvalidCursor, LogEntry, LogOffset, RunCursor, RunFilter,
     RunPage,
 };
-pub use recovery_report::{RecoveryDay, RecoveryQuery, RecoveryReport, StrategySuccessCount};
-pub use settings::{ExpectedVersion, SettingRevision, SettingUpdate, StoredSetting};
+pub use recovery_statistics::{
+    RecoveryPeriodTotals, RecoveryStatisticsQuery, RecoveryStatisticsReport, StrategySuccessCount,
+};
 pub use spending::{CostGroupBy, CostSummary, SpendingQuery};
-pub use stats::{Dimension, Metric, StatsQuery, StatsRow};
 pub use store::{Store, read_settings_at};
-pub use upstreams::ProbeGrant;
+pub use stored_settings::{ExpectedVersion, SettingHistoryEntry, SettingUpdate, StoredSetting};
+pub use upstream_health::ProbeGrant;

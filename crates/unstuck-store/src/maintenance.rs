@@ -48,7 +48,6 @@ pub enum MaintenanceReport {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct IntegrityFinding {
     /// The affected part: `file`, a run id, `hourly`, `spent`, `tries` or `projects`.
-    #[serde(rename = "id")]
     pub subject: String,
     /// The problem.
     pub problem: String,

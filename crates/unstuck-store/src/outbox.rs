@@ -10,13 +10,13 @@ use unstuck_core::event::RunId;
 /// The time for which a claim on messages is exclusive; a delivery attempt must be shorter.
 pub const OUTBOX_CLAIM_TTL: Duration = Duration::from_secs(60);
 
-/// A message to be sent because of an event.
+/// A new outbox message: a notification to be sent because of an event.
 #[derive(Debug, Clone, PartialEq)]
-pub struct NewMessage {
+pub struct NewOutboxMessage {
     /// The index of the reported event in [`Append::events`](crate::Append::events).
     pub event: usize,
-    /// The occasion, such as `escalation`.
-    pub occasion: String,
+    /// The name of the notified event, such as `escalation`.
+    pub event_name: String,
     /// The target, without secrets.
     pub target: Value,
     /// The message body.
@@ -34,8 +34,8 @@ pub struct OutboxMessage {
     pub id: String,
     /// The run.
     pub run: RunId,
-    /// The occasion.
-    pub occasion: String,
+    /// The name of the notified event.
+    pub event_name: String,
     /// The target.
     pub target: Value,
     /// The body.

@@ -73,7 +73,7 @@ impl FromStr for RunCursor {
 
 /// An invalid cursor.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no place in this list; use what the page before gave")]
+#[error("invalid cursor `{0}`; use the cursor from the previous page")]
 pub struct InvalidCursor(String);
 
 impl InvalidCursor {

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use unstuck_core::duration::to_millis;
 use unstuck_core::event::{AttemptCause, AttemptEnd, Event, EventRecord, RunFinished, SessionId};
 use unstuck_core::views::RunSummary;
-use unstuck_core::{Kind, Level, Timestamp};
+use unstuck_core::{Kind, RecoveryLevel, Timestamp};
 
 /// The number of buckets in the duration histogram.
 pub const BUCKETS: usize = 12;
@@ -105,7 +105,7 @@ pub fn bucket_index(duration_ms: u64) -> usize {
 }
 
 /// Returns the hour of a timestamp.
-pub fn hour_of(at: Timestamp) -> i64 {
+pub fn hour_number(at: Timestamp) -> i64 {
     at.millis().div_euclid(HOUR_MS)
 }
 
@@ -268,7 +268,7 @@ impl EventContext<'_> {
         let model = counting.model.or_else(known_model);
         RollupEntry {
             key: RollupKey {
-                hour: hour_of(self.recorded.at),
+                hour: hour_number(self.recorded.at),
                 project: self
                     .view
                     .map(|view| view.project.clone())
@@ -286,9 +286,13 @@ impl EventContext<'_> {
 
 /// Returns the level of a strategy label: only level 2 uses strategies of a chain.
 pub(crate) fn strategy_level(strategy: &str) -> &'static str {
-    let others = [Level::Same, Level::Clarify, Level::Escalate];
+    let others = [
+        RecoveryLevel::Same,
+        RecoveryLevel::Clarify,
+        RecoveryLevel::Escalate,
+    ];
     let known = others.into_iter().find(|level| level.name() == strategy);
-    known.unwrap_or(Level::Alternative).name()
+    known.unwrap_or(RecoveryLevel::Alternative).name()
 }
 
 fn strategy_key(answering: &AttemptCause) -> &str {
@@ -321,9 +325,9 @@ mod tests {
 
     #[test]
     fn hours_before_the_epoch_are_negative() {
-        assert_eq!(hour_of(Timestamp::from_millis(-1)), -1);
+        assert_eq!(hour_number(Timestamp::from_millis(-1)), -1);
         assert_eq!(
-            hour_start(hour_of(Timestamp::from_millis(7_199_999))).millis(),
+            hour_start(hour_number(Timestamp::from_millis(7_199_999))).millis(),
             HOUR_MS
         );
     }

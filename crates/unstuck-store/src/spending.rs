@@ -3,7 +3,7 @@
 use serde::Serialize;
 use unstuck_core::Timestamp;
 use unstuck_core::decision::TokenUsage;
-use unstuck_core::event::CallRecord;
+use unstuck_core::event::ApiCallRecord;
 
 use crate::rollup;
 
@@ -92,9 +92,9 @@ pub(crate) struct SpendingKey {
 
 impl SpendingKey {
     /// Returns the key of a call in a project.
-    pub(crate) fn for_call(call: &CallRecord, project: &str) -> Self {
+    pub(crate) fn for_call(call: &ApiCallRecord, project: &str) -> Self {
         Self {
-            hour: rollup::hour_of(call.at),
+            hour: rollup::hour_number(call.at),
             project: project.to_owned(),
             run: call.run.as_str().to_owned(),
             session: call.session.as_str().to_owned(),
@@ -119,7 +119,7 @@ pub(crate) struct SpendingTotals {
 
 impl SpendingTotals {
     /// Adds one call.
-    pub(crate) fn add(&mut self, call: &CallRecord) {
+    pub(crate) fn add(&mut self, call: &ApiCallRecord) {
         let tokens = call.tokens.unwrap_or_default();
         self.calls += 1;
         self.tries += i64::from(call.attempts);
@@ -137,7 +137,7 @@ pub(crate) fn token_count(tokens: u64) -> i64 {
 }
 
 /// Returns whether a call used tokens of unknown price.
-fn is_unpriced(call: &CallRecord) -> bool {
+fn is_unpriced(call: &ApiCallRecord) -> bool {
     let used = |tokens: TokenUsage| tokens.input + tokens.cached + tokens.output > 0;
     call.cost_usd.is_none() && call.tokens.is_some_and(used)
 }

@@ -5,28 +5,28 @@ use std::time::Duration;
 
 use futures_util::Stream;
 use unstuck_core::Timestamp;
-use unstuck_core::event::CallRecord;
+use unstuck_core::event::ApiCallRecord;
 use unstuck_core::event::{EventRecord, RunId, SessionId};
 use unstuck_core::views::{FailureAnalytics, RunStatus, RunSummary, UsageGap};
 
-use crate::append::{Append, PreparedAppend};
-use crate::calls::{CallFilter, PreparedCalls, StoredCall};
+use crate::api_calls::{CallFilter, PreparedCalls, StoredCall};
+use crate::append::{Append, PreparedEventBatch};
 use crate::error::StoreError;
 use crate::escalation::{EscalationFilter, EscalationRow};
 use crate::failure_query::{FailureCursor, FailurePage, FailureQuery};
-use crate::lease::{ClaimOutcome, ClaimRequest, Lease, LeaseToken};
+use crate::lease::{Lease, LeaseClaim, LeaseClaimOutcome, LeaseToken};
 use crate::location::StoreLocation;
 use crate::maintenance::{MaintenanceReport, MaintenanceTask};
 use crate::options::StoreOptions;
 use crate::outbox::{DeliveryResult, OutboxChange, OutboxFilter, OutboxMessage};
+use crate::outcome_statistics::{StatsQuery, StatsRow};
 use crate::projects::ProjectSummary;
 use crate::query::{EventFilter, EventPage, LogEntry, LogOffset, RunCursor, RunFilter, RunPage};
-use crate::recovery_report::{RecoveryQuery, RecoveryReport};
-use crate::settings::{SettingRevision, SettingUpdate, StoredSetting};
+use crate::recovery_statistics::{RecoveryStatisticsQuery, RecoveryStatisticsReport};
 use crate::spending::{CostSummary, SpendingQuery};
 use crate::sqlite::{self, SqliteStore};
-use crate::stats::{StatsQuery, StatsRow};
-use crate::upstreams::{ProbeGrant, UpstreamChange};
+use crate::stored_settings::{SettingHistoryEntry, SettingUpdate, StoredSetting};
+use crate::upstream_health::{ProbeGrant, UpstreamHealthChange};
 
 /// The log of all runs and its queries; clones share one connection.
 #[derive(Debug, Clone)]
@@ -40,7 +40,7 @@ pub fn read_settings_at(
     store: &StoreLocation,
     prefix: &str,
 ) -> Result<Vec<StoredSetting>, StoreError> {
-    sqlite::settings::read_settings_at(store.path(), prefix)
+    sqlite::stored_settings::read_settings_at(store.path(), prefix)
 }
 
 impl Store {
@@ -89,7 +89,7 @@ impl Store {
     /// written.
     pub async fn append(&self, append: Append) -> Result<Vec<EventRecord>, StoreError> {
         let Self::Sqlite(sqlite) = self;
-        let prepared = PreparedAppend::new(append, sqlite.redactor())?;
+        let prepared = PreparedEventBatch::new(append, sqlite.redactor())?;
         sqlite.append(prepared).await
     }
 
@@ -181,7 +181,7 @@ impl Store {
 
     /// Claims a run. The claim succeeds if nobody holds the lease, if the lease has expired, or if it is the lease that
     /// the caller found to belong to a dead process.
-    pub async fn claim(&self, request: ClaimRequest) -> Result<ClaimOutcome, StoreError> {
+    pub async fn claim(&self, request: LeaseClaim) -> Result<LeaseClaimOutcome, StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.claim(request).await
     }
@@ -260,7 +260,7 @@ impl Store {
     }
 
     /// Writes API calls atomically, and returns when they are on disk.
-    pub async fn record_calls(&self, calls: Vec<CallRecord>) -> Result<(), StoreError> {
+    pub async fn record_calls(&self, calls: Vec<ApiCallRecord>) -> Result<(), StoreError> {
         let Self::Sqlite(sqlite) = self;
         let ready = PreparedCalls::new(calls, sqlite.redactor());
         sqlite.record_calls(ready).await
@@ -331,8 +331,8 @@ impl Store {
     /// Returns recovery statistics: which levels and strategies helped, how long it took, how many runs were saved.
     pub async fn recovery_report(
         &self,
-        query: &RecoveryQuery,
-    ) -> Result<RecoveryReport, StoreError> {
+        query: &RecoveryStatisticsQuery,
+    ) -> Result<RecoveryStatisticsReport, StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.recovery_report(query).await
     }
@@ -387,7 +387,7 @@ impl Store {
         &self,
         key: &str,
         most: usize,
-    ) -> Result<Vec<SettingRevision>, StoreError> {
+    ) -> Result<Vec<SettingHistoryEntry>, StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.setting_changes(key, most).await
     }
@@ -401,7 +401,7 @@ impl Store {
     ) -> Result<ProbeGrant, StoreError> {
         let Self::Sqlite(sqlite) = self;
         let url = url.to_owned();
-        let take = UpstreamChange::ClaimProbe { url, now, every };
+        let take = UpstreamHealthChange::ClaimProbe { url, now, every };
         sqlite.change_upstream(take).await
     }
 
@@ -413,7 +413,7 @@ impl Store {
     ) -> Result<(), StoreError> {
         let Self::Sqlite(sqlite) = self;
         let url = url.to_owned();
-        let change = UpstreamChange::Recovered { url, at };
+        let change = UpstreamHealthChange::Recovered { url, at };
         sqlite.change_upstream(change).await.map(|_| ())
     }
 

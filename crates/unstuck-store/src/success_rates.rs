@@ -7,8 +7,8 @@ use unstuck_core::decision::{SuccessCount, SuccessRates};
 use unstuck_core::{Kind, Timestamp};
 
 use crate::error::StoreError;
+use crate::outcome_statistics::{Dimension, Metric, StatsQuery, StatsRow};
 use crate::rollup;
-use crate::stats::{Dimension, Metric, StatsQuery, StatsRow};
 use crate::store::Store;
 
 /// The age limit of the data: older results say little about today's models and services.

@@ -2,6 +2,10 @@
 //!
 //! A test that differs from its file fails and shows the difference. `UPDATE_GOLDEN=1 cargo nextest run golden` writes
 //! the files anew, so that the change is reviewed as a diff.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the golden files of the repository"
+)]
 
 use std::path::Path;
 
@@ -19,7 +23,7 @@ pub const UPDATE: &str = "UPDATE_GOLDEN";
 pub fn assert_golden(path: &Path, made: &str) {
     if std::env::var_os(UPDATE).is_some_and(|value| value == "1") {
         let written = std::fs::write(path, made);
-        assert!(written.is_ok(), "{} cannot be written", path.display());
+        assert!(written.is_ok(), "cannot write {}", path.display());
     } else {
         compare(path, made);
     }
@@ -30,7 +34,7 @@ fn compare(path: &Path, made: &str) {
     let recorded = std::fs::read_to_string(path).unwrap_or_default();
     assert!(
         recorded == made,
-        "{} differs; if that is meant, run the test again with {UPDATE}=1\n{}",
+        "{} differs; if this is intended, rerun the test with {UPDATE}=1\n{}",
         path.display(),
         difference(&recorded, made),
     );

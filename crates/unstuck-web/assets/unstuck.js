@@ -112,7 +112,7 @@
     try {
       const answer = await fetch(partUrl(parts.join(",")), { headers: { Accept: "text/html" } });
       if (answer.ok) { patchAll(await answer.text()); upToDate(); }
-      else if (answer.status === 401) { outdated(parts, "Your session has expired"); offerLogin(document.getElementById("live")); }
+      else if (answer.status === 401) { outdated(parts, "Your login has expired"); offerLogin(document.getElementById("live")); }
       else outdated(parts, `Out of date: the server returned ${answer.status}`);
     } catch {
       outdated(parts, "Out of date: cannot reach the server");
@@ -346,12 +346,12 @@
     const left = [];
     for (const error of errors) {
       const field = form.querySelector(`[name="${CSS.escape(String(error.field))}"]`);
-      if (!field || !field.id) { left.push(`${error.field}: ${error.why}`); continue; }
+      if (!field || !field.id) { left.push(`${error.field}: ${error.reason}`); continue; }
       const line = document.createElement("p");
       line.className = "wrong";
       line.id = `${field.id}-wrong`;
       line.setAttribute("role", "alert");
-      line.textContent = error.why;
+      line.textContent = error.reason;
       field.after(line);
       field.setAttribute("aria-invalid", "true");
       field.setAttribute("aria-errormessage", line.id);
@@ -381,7 +381,7 @@
     // A policy's id and description change with its name.
     const other = Object.keys(mine).filter((name) => !["id", "description"].includes(name) && !same(mine[name], theirs[name]));
     const told = (name) => typeof theirs[name] === "object" ? JSON.stringify(theirs[name]) : String(theirs[name]);
-    const left = mark(form, other.map((field) => ({ field, why: `theirs: ${theirs[field] == null ? "empty" : told(field)}` })));
+    const left = mark(form, other.map((field) => ({ field, reason: `theirs: ${theirs[field] == null ? "empty" : told(field)}` })));
     return `Someone else saved changes in the meantime. Their values are shown next to yours${left.length ? `; ${left.join("; ")}` : ""}. Save again to overwrite theirs, or reload the page to use them.`;
   }
 

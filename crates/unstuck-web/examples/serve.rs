@@ -2,6 +2,10 @@
 //!
 //! `cargo run -p unstuck-web --example serve -- DIR` keeps everything in that directory and writes there its port
 //! (`port`) and an admin token (`token`). It runs until the process ends.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "writes only to the directory that the user names"
+)]
 
 #[expect(clippy::unwrap_used, reason = "it is a part of the tests")]
 #[path = "../tests/it/doer.rs"]
@@ -20,7 +24,7 @@ use std::sync::Arc;
 use unstuck_core::redact::Redactor;
 use unstuck_run::clock::Clock;
 use unstuck_store::{RunFilter, Store, StoreLocation, StoreOptions};
-use unstuck_web::auth::{RateLimits, RequestRate, Scope, TokenStore};
+use unstuck_web::auth::{RequestRateLimit, Scope, ServerRateLimits, TokenStore};
 use unstuck_web::{WebOptions, WebState, router};
 
 use doer::Doer;
@@ -37,7 +41,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let address = listener.local_addr()?;
     let tokens = Arc::new(TokenStore::open(folder.join("tokens.jsonl")));
     let (_, secret) = tokens.create("example", Scope::Admin, Clock::System.timestamp())?;
-    let often = RequestRate {
+    let often = RequestRateLimit {
         burst: 1_000_000,
         per_second: 1_000_000.0,
     };
@@ -50,7 +54,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         listen: address,
         hosts: Vec::new(),
         // Client tests send many requests, including invalid ones on purpose.
-        rates: RateLimits {
+        rates: ServerRateLimits {
             here: often,
             elsewhere: often,
             wrong: often,

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use unstuck_network::PeerOwner;
 
 use crate::auth::{
-    self, ClientPeer, Credentials, Identity, RateLimitKey, Scope, origin, security_headers,
+    self, ClientPeer, CredentialStores, Identity, RateLimitKey, Scope, origin, security_headers,
 };
 use crate::model::ProblemDetails;
 use crate::pages;
@@ -47,7 +47,7 @@ pub(crate) async fn authorize_request(
     if is_login && response.status() == StatusCode::UNAUTHORIZED {
         // Guessing codes is rate-limited; the right code still works.
         if let Err(wait) = record_rejected_credential(&web, peer) {
-            response = too_many_requests("too many wrong codes", wait).into_response();
+            response = too_many_requests("too many invalid codes", wait).into_response();
         }
     }
     response = response_redaction::finish_response(&web.redactor, response, &path).await;
@@ -72,16 +72,16 @@ impl From<ProblemDetails> for AuthRejection {
 fn authorize(web: &WebState, parts: &Parts) -> Result<Identity, AuthRejection> {
     let peer = ClientPeer::from_parts(parts);
     let Some(host) = origin::request_host(parts) else {
-        let detail = "the header Host must name one host, with or without a port";
+        let detail = "the Host header must be a single host with an optional port";
         return Err(ProblemDetails::new(StatusCode::BAD_REQUEST, detail).into());
     };
     if origin::is_cross_origin(parts, host) {
-        return Err(forbidden("pages of other origins may not use this server").into());
+        return Err(forbidden("cross-origin requests are not allowed").into());
     }
     let who = identify(web, parts).map_err(|problem| match problem.status_code() {
         StatusCode::UNAUTHORIZED => match record_rejected_credential(web, peer) {
             Ok(()) => problem,
-            Err(wait) => too_many_requests("too many wrong tokens", wait),
+            Err(wait) => too_many_requests("too many invalid tokens", wait),
         },
         _ => problem,
     })?;
@@ -90,7 +90,7 @@ fn authorize(web: &WebState, parts: &Parts) -> Result<Identity, AuthRejection> {
     let brings_token = who.may_change && parts.headers.contains_key(header::AUTHORIZATION);
     if !brings_token && !origin::is_allowed_host(host, &web.hosts) {
         return Err(forbidden(
-            "this server is not known by that name; use its address, or name it with --host",
+            "unrecognized Host header; use the server's address or allow the name with --host",
         )
         .into());
     }
@@ -129,7 +129,7 @@ pub(crate) fn is_still_authorized(web: &WebState, parts: &Parts) -> bool {
 }
 
 fn identify(web: &WebState, parts: &Parts) -> Result<Identity, ProblemDetails> {
-    let papers = Credentials {
+    let papers = CredentialStores {
         tokens: &web.tokens,
         logins: &web.logins,
         cookie: &web.cookie_name(),
@@ -156,13 +156,13 @@ fn check_permission(parts: &Parts, who: &Identity) -> Result<(), AuthRejection> 
         return Err(AuthRejection::Login);
     }
     match who.scope {
-        None if who.login_ended => Err(auth::invalid_credential("your login has ended: log in again").into()),
+        None if who.login_ended => Err(auth::invalid_credential("your dashboard login has expired: log in again").into()),
         None => Err(auth::invalid_credential(
-            "what changes something needs a token: Authorization: Bearer …; `unstuck token create` makes one",
+            "authentication required: send Authorization: Bearer …; create a token with `unstuck token create`",
         )
         .into()),
         Some(_) if !who.may_change => Err(forbidden(
-            "a cookie alone changes nothing: send its key in x-unstuck-key, from a page of this server",
+            "missing or invalid CSRF key: send x-unstuck-key with the cookie, from a page of this server",
         )
         .into()),
         Some(own) if own < Scope::Answer && path != LOGOUT_PATH => {
@@ -192,7 +192,7 @@ fn login_required(parts: &Parts) -> Response {
         // An open page stays open and shows what happened.
         return rejection_response(
             parts,
-            auth::invalid_credential("your login has ended: log in again"),
+            auth::invalid_credential("your dashboard login has expired: log in again"),
         );
     }
     if is_page_navigation(parts) {
@@ -217,13 +217,13 @@ fn login_required_reason(parts: &Parts) -> &'static str {
     let peer = ClientPeer::from_parts(parts);
     match peer.owner {
         _ if !peer.is_local() || origin::is_forwarded(&parts.headers) => {
-            "from another machine everything needs a token: Authorization: Bearer …"
+            "access from another machine requires a token: Authorization: Bearer …"
         }
         PeerOwner::OtherUser(_) => {
-            "this server belongs to another user of this machine: everything needs a token: Authorization: Bearer …"
+            "this server belongs to another user of this machine; access requires a token: Authorization: Bearer …"
         }
         PeerOwner::SameUser | PeerOwner::Unknown => {
-            "the user at the other end of this connection cannot be determined, so everything needs a token: Authorization: Bearer …"
+            "cannot determine the user of this connection; access requires a token: Authorization: Bearer …"
         }
     }
 }
@@ -250,7 +250,7 @@ fn forbidden(detail: &str) -> ProblemDetails {
 
 fn too_many_requests(what: &str, wait: Duration) -> ProblemDetails {
     let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-    let detail = format!("{what}; try again in {seconds} s");
+    let detail = format!("{what}; retry in {seconds} s");
     ProblemDetails::new(StatusCode::TOO_MANY_REQUESTS, detail)
         .with_header(header::RETRY_AFTER, HeaderValue::from(seconds))
 }

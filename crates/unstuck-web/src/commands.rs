@@ -10,7 +10,7 @@ use unstuck_store::StoreError;
 use crate::model::{
     Agent, AnswerResult, AttemptTexts, Budgets, CostEstimateResponse, EffectivePolicy,
     FieldProblem, Lane, ModelSwitchResponse, Models, RepairPreview, RetryOptions, RetryPrompt,
-    RetryStarted, Webhook, WebhookTestResult,
+    RetryResult, Webhook, WebhookTestResult,
 };
 
 /// The future of a command.
@@ -118,7 +118,7 @@ pub trait Deeds: Send + Sync {
     fn retry_prompt(&self, retrying: RetrySession) -> CommandFuture<'_, RetryPrompt>;
 
     /// Retries a session; earlier attempts stay in the history.
-    fn retry(&self, retrying: RetrySession) -> CommandFuture<'_, RetryStarted>;
+    fn retry(&self, retrying: RetrySession) -> CommandFuture<'_, RetryResult>;
 
     /// Estimates the cost of switching the model, without changing anything.
     fn estimate(&self, escalating: SwitchModel) -> CommandFuture<'_, CostEstimateResponse>;

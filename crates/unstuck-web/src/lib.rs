@@ -11,7 +11,7 @@
 //! use unstuck_core::redact::Redactor;
 //! use unstuck_run::clock::Clock;
 //! use unstuck_store::{Store, StoreLocation, StoreOptions};
-//! use unstuck_web::auth::{RateLimits, Scope, TokenStore};
+//! use unstuck_web::auth::{ServerRateLimits, Scope, TokenStore};
 //! use unstuck_web::commands::Deeds;
 //! use unstuck_web::{WebState, WebOptions, router};
 //!
@@ -26,7 +26,7 @@
 //!         clock: Clock::System,
 //!         listen: listener.local_addr()?,
 //!         hosts: Vec::new(),
-//!         rates: RateLimits::default(),
+//!         rates: ServerRateLimits::default(),
 //!         version: "0.1.0".into(),
 //!     });
 //!     println!("the dashboard: {}", web.create_login_link(Scope::Admin)?);
@@ -39,8 +39,9 @@
 mod api;
 pub mod auth;
 mod auth_middleware;
+mod camel_case;
 pub mod commands;
-mod event_encoder;
+mod event_json_cache;
 pub mod model;
 mod pages;
 pub mod queries;

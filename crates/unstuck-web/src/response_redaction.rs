@@ -55,7 +55,7 @@ async fn redact_body(redactor: &Redactor, response: Response) -> Response {
     let Ok(bytes) = to_bytes(body, MAX_REDACTED_BYTES).await else {
         return ProblemDetails::new(
             StatusCode::INTERNAL_SERVER_ERROR,
-            "the answer is too long; ask for less of it",
+            "response too large; request less data",
         )
         .into_response();
     };

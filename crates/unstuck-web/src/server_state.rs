@@ -13,18 +13,18 @@ use unstuck_run::clock::Clock;
 use unstuck_store::Store;
 
 use crate::auth::{
-    LoginStore, RandomnessError, RateLimiter, RateLimits, RejectedTokenCounter, RejectedTokens,
-    Scope, TokenStore,
+    LoginStore, RandomnessError, RateLimiter, RejectedTokenCounter, RejectedTokenReport, Scope,
+    ServerRateLimits, TokenStore,
 };
 use crate::commands::Deeds;
-use crate::event_encoder::EventEncoder;
+use crate::event_json_cache::EventJsonCache;
 use crate::model::ProblemDetails;
 use crate::response_redaction::AlreadyRedacted;
 
 /// Maximum number of concurrent event streams.
 const MAX_STREAMS: usize = 1000;
 
-/// The parts of a server.
+/// The options and services that a server is built from.
 pub struct WebOptions {
     /// Store of all runs.
     pub store: Store,
@@ -41,7 +41,7 @@ pub struct WebOptions {
     /// Accepted host names, in addition to addresses and `localhost`.
     pub hosts: Vec<String>,
     /// Rate limits.
-    pub rates: RateLimits,
+    pub rates: ServerRateLimits,
     /// Version of the program.
     pub version: String,
 }
@@ -58,7 +58,7 @@ pub struct WebState {
     pub(crate) hosts: Vec<String>,
     pub(crate) version: String,
     pub(crate) since: Timestamp,
-    pub(crate) event_encoder: EventEncoder,
+    pub(crate) event_encoder: EventJsonCache,
     /// Limits the number of event streams.
     pub(crate) stream_slots: Arc<Semaphore>,
     shutdown: watch::Sender<bool>,
@@ -98,7 +98,7 @@ impl WebState {
             hosts: options.hosts,
             version: options.version,
             since: options.clock.timestamp(),
-            event_encoder: EventEncoder::default(),
+            event_encoder: EventJsonCache::default(),
             stream_slots: Arc::new(Semaphore::new(MAX_STREAMS)),
             shutdown: watch::Sender::new(false),
             clock: options.clock,
@@ -133,7 +133,7 @@ impl WebState {
     }
 
     /// Subscribes to reports of rejected tokens: the first, tenth, hundredth and so on of an address.
-    pub fn rejected_tokens(&self) -> broadcast::Receiver<RejectedTokens> {
+    pub fn rejected_tokens(&self) -> broadcast::Receiver<RejectedTokenReport> {
         self.rejected.subscribe()
     }
 
@@ -161,7 +161,7 @@ impl WebState {
         let mut value = serde_json::to_value(value).map_err(|error| {
             ProblemDetails::new(
                 axum::http::StatusCode::INTERNAL_SERVER_ERROR,
-                format!("the answer could not be written: {error}"),
+                format!("cannot serialize the response: {error}"),
             )
         })?;
         self.redactor.redact_value(&mut value);

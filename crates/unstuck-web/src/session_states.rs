@@ -9,7 +9,7 @@ use unstuck_store::{Store, StoreError};
 /// Maximum number of tracked runs; beyond it, the runs idle for longest are folded again when needed.
 const MAX_TRACKED_RUNS: usize = 256;
 
-/// The runs seen by a reader of the log, up to its position.
+/// Tracks the states of sessions for a reader of the log, up to its position.
 #[derive(Debug, Default)]
 pub(crate) struct SessionStateTracker {
     runs: HashMap<RunId, TrackedRun>,
@@ -37,7 +37,7 @@ impl SessionStateTracker {
             let Some(fold) = fold_until(store, recorded).await? else {
                 return Ok(None);
             };
-            let state = fold.status_of(&recorded.event);
+            let state = fold.event_status(&recorded.event);
             self.track_run(recorded, fold);
             return Ok(Some(state));
         }
@@ -47,7 +47,7 @@ impl SessionStateTracker {
         };
         run.fold.apply(recorded);
         (run.seq, run.used) = (recorded.seq, used);
-        Ok(Some(run.fold.status_of(&recorded.event)))
+        Ok(Some(run.fold.event_status(&recorded.event)))
     }
 
     fn track_run(&mut self, recorded: &EventRecord, fold: RunProjection) {

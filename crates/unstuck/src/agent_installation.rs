@@ -8,15 +8,15 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use rustix::fs::{Access, access};
 use tokio::sync::watch;
-use unstuck_core::agent::CommandSpec;
+use unstuck_core::agent::AgentCommandSpec;
 use unstuck_core::duration::HumanDuration;
 use unstuck_run::process::{
-    ChildStatus, DiscardOutput, ProcessError, ProcessLimits, ProcessResult, ProcessSpec,
-    ReaperProgram, Stdin, StopRequest, Supervisor,
+    ChildExitStatus, ChildSupervisor, DiscardOutput, ProcessError, ProcessResult, ProcessSpec,
+    ProcessTimeouts, ReaperProgram, Stdin, StopRequest,
 };
 
-use crate::environment;
-use crate::text_display::one_line;
+use crate::environment_variables;
+use crate::sanitized_text::one_line;
 
 /// Time limit for a program to print its version.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
@@ -38,6 +38,7 @@ pub(crate) enum AgentInstallation {
 }
 
 #[derive(Debug, PartialEq)]
+/// The installed version of an agent's program.
 pub(crate) enum AgentVersion {
     Known(String),
     /// Version unknown, with the reason.
@@ -46,7 +47,7 @@ pub(crate) enum AgentVersion {
 
 /// Returns the installation of each program, determined in parallel; none if any program can act as the agent.
 pub(crate) async fn find_installations(
-    calls: Vec<&CommandSpec>,
+    calls: Vec<&AgentCommandSpec>,
 ) -> Result<Vec<Option<AgentInstallation>>> {
     let mut asked = FuturesUnordered::new();
     let mut all = Vec::new();
@@ -60,14 +61,14 @@ pub(crate) async fn find_installations(
             continue;
         };
         let spec = ProcessSpec {
-            limits: ProcessLimits {
+            limits: ProcessTimeouts {
                 timeout: Some(VERSION_TIMEOUT),
                 grace: GRACE,
-                ..ProcessLimits::default()
+                ..ProcessTimeouts::default()
             },
             ..ProcessSpec::new(&path).with_args(&call.version)
         };
-        let version = AgentVersion::Unknown("it was not asked".to_owned());
+        let version = AgentVersion::Unknown("no version command".to_owned());
         all.push(Some(AgentInstallation::Found {
             path,
             on_path,
@@ -93,7 +94,9 @@ fn find_program(program: &str, folders: &[String]) -> Option<(PathBuf, bool)> {
         let path = expand_home(program);
         return is_program(&path).then_some((path, true));
     }
-    let on_path = environment::search_path().map(here).find(is_program);
+    let on_path = environment_variables::search_path()
+        .map(here)
+        .find(is_program);
     let elsewhere = || folders.iter().map(|folder| here(expand_home(folder)));
     on_path
         .map(|path| (path, true))
@@ -102,7 +105,7 @@ fn find_program(program: &str, folders: &[String]) -> Option<(PathBuf, bool)> {
 
 /// Expands `~` to the home directory.
 fn expand_home(path: &str) -> PathBuf {
-    let in_home = |rest: &str| Some(environment::home()?.join(rest));
+    let in_home = |rest: &str| Some(environment_variables::home()?.join(rest));
     let path_in_home = path.strip_prefix("~/").and_then(in_home);
     path_in_home.unwrap_or_else(|| Path::new(path).to_owned())
 }
@@ -110,22 +113,22 @@ fn expand_home(path: &str) -> PathBuf {
 async fn query_version(spec: &ProcessSpec) -> AgentVersion {
     match run_program(spec).await {
         Ok(ended) if ended.timed_out.is_some() => AgentVersion::Unknown(format!(
-            "does not tell its version within {}",
+            "version check timed out after {}",
             HumanDuration(VERSION_TIMEOUT)
         )),
         Ok(ended) if !ended.status.is_success() => AgentVersion::Unknown(failure_reason(&ended)),
         Ok(ended) => read_version(&ended.stdout.text())
             .or_else(|| read_version(&ended.stderr.text()))
             .map_or_else(
-                || AgentVersion::Unknown("does not tell its version".to_owned()),
+                || AgentVersion::Unknown("version not found in its output".to_owned()),
                 AgentVersion::Known,
             ),
-        Err(error) => AgentVersion::Unknown(format!("cannot be started: {error}")),
+        Err(error) => AgentVersion::Unknown(format!("cannot start: {error}")),
     }
 }
 
 async fn run_program(spec: &ProcessSpec) -> Result<ProcessResult, ProcessError> {
-    let mut supervisor = Supervisor::start(&ReaperProgram::own())?;
+    let mut supervisor = ChildSupervisor::start(&ReaperProgram::own())?;
     let (_stop, stopped) = watch::channel(StopRequest::Continue);
     let mut stdin = Stdin::null();
     supervisor
@@ -136,17 +139,17 @@ async fn run_program(spec: &ProcessSpec) -> Result<ProcessResult, ProcessError> 
 /// Returns why no version was printed.
 fn failure_reason(ended: &ProcessResult) -> String {
     match &ended.status {
-        ChildStatus::NotFound(why)
-        | ChildStatus::NotExecutable(why)
-        | ChildStatus::CannotStart(why) => {
+        ChildExitStatus::NotFound(why)
+        | ChildExitStatus::NotExecutable(why)
+        | ChildExitStatus::CannotStart(why) => {
             // The path is already shown.
             let why = why.rsplit(": ").next().unwrap_or(why);
-            format!("cannot be started: {}", one_line(why, MAX_REASON))
+            format!("cannot start: {}", one_line(why, MAX_REASON))
         }
         status => {
             let said =
                 last_output_line(ended).unwrap_or_else(|| format!("exit code {}", status.code()));
-            format!("does not tell its version: {}", one_line(&said, MAX_REASON))
+            format!("version check failed: {}", one_line(&said, MAX_REASON))
         }
     }
 }

@@ -8,26 +8,26 @@ use crate::project_trust;
 
 /// Refuses commands that need a human decision if called by a supervised agent.
 pub(crate) fn refuse_for_agents(command: &Command) -> Result<()> {
-    let Some(what) = command.decision_for_person() else {
+    let Some(what) = command.human_decision() else {
         return Ok(());
     };
     match project_trust::agent_evidence() {
         None => Ok(()),
-        Some(why) => Err(person_only_error(what, &why)),
+        Some(why) => Err(human_only_error(what, &why)),
     }
 }
 
 /// Returns the error for a refused agent.
-pub(crate) fn person_only_error(what: &str, why: &str) -> anyhow::Error {
+pub(crate) fn human_only_error(what: &str, why: &str) -> anyhow::Error {
     forbidden(
-        format!("only a person can {what}, and this runs inside a supervised agent ({why})"),
-        "run it in a terminal of your own",
+        format!("only a human can {what}; this command runs inside a supervised agent ({why})"),
+        "run it in your own terminal",
     )
 }
 
 impl Command {
     /// Describes the human decision that the command makes, as an infinitive; none if agents may use it.
-    fn decision_for_person(&self) -> Option<&'static str> {
+    fn human_decision(&self) -> Option<&'static str> {
         const ANSWER: Option<&str> = Some("answer");
         match self {
             Self::Demo(_)
@@ -62,14 +62,14 @@ impl Command {
             | Self::ApproveRecovery(_)
             | Self::RejectRecovery(_)
             | Self::ResolveRecovery(_) => ANSWER,
-            Self::Retry(args) => args.changes_run().then_some("have something tried again"),
-            Self::Escalate(_) => Some("choose what is spent on a session"),
+            Self::Retry(args) => args.changes_run().then_some("request a retry"),
+            Self::Escalate(_) => Some("switch the model of a session"),
             Self::Abort(_) => Some("abort a run"),
-            Self::Store(args) => args.is_destructive().then_some("remove what the store keeps"),
+            Self::Store(args) => args.is_destructive().then_some("delete stored runs"),
             Self::Preview(args) => args.changes_project().then_some("apply or drop a preview"),
             Self::Trust(args) => args.changes_trust().then_some("trust a project"),
-            Self::Token(args) => args.changes_tokens().then_some("make and revoke tokens"),
-            Self::Webhook(args) => args.sends_messages().then_some("have messages sent"),
+            Self::Token(args) => args.changes_tokens().then_some("create or revoke tokens"),
+            Self::Webhook(args) => args.sends_messages().then_some("send notifications"),
         }
     }
 }
@@ -157,7 +157,7 @@ mod tests {
             seen.insert(words[..words.len().min(2)].join(" "));
             let parsed = Cli::try_parse_from([&["unstuck"], words.as_slice()].concat());
             let cli = parsed.unwrap_or_else(|error| panic!("{line}: {error}"));
-            let refused = cli.command.decision_for_person();
+            let refused = cli.command.human_decision();
             assert_eq!(refused.is_none(), *is_allowed, "{line}: {refused:?}");
         }
         const DECIDING: [&str; 3] = ["store", "token", "webhook"];

@@ -5,13 +5,13 @@ use std::time::Duration;
 use anyhow::Result;
 use serde_json::{Value, json};
 use unstuck_core::duration::HumanDuration;
-use unstuck_core::event::{CallOutcome, CallRecord};
+use unstuck_core::event::{ApiCallOutcome, ApiCallRecord};
 use unstuck_core::money::{known_cost, round_usd};
 use unstuck_core::views::{ApiCallSummary, FailedApiAttempt, RunTimeline};
 use unstuck_store::CostSummary;
 
 use crate::clock;
-use crate::text_display::one_line;
+use crate::sanitized_text::one_line;
 
 /// Maximum number of calls shown per attempt; the newest are kept.
 const MAX_CALLS: usize = 10;
@@ -23,7 +23,7 @@ pub(crate) fn call_lines(calls: &[ApiCallSummary]) -> Vec<String> {
     let older = calls.len().saturating_sub(MAX_CALLS);
     let mut lines = Vec::new();
     if older > 0 {
-        lines.push(format!("{older} earlier ones are in --json"));
+        lines.push(format!("{older} earlier calls omitted (use --json)"));
     }
     lines.extend(calls[older..].iter().map(call_line));
     lines
@@ -71,23 +71,26 @@ fn outcome_text(call: &ApiCallSummary) -> String {
     };
     let took = HumanDuration(Duration::from_millis(end.duration_ms));
     match end.outcome {
-        CallOutcome::Answered | CallOutcome::Recovered => {
+        ApiCallOutcome::Answered | ApiCallOutcome::Recovered => {
             format!(
-                "answered{} at try {} after {took}",
+                "answered{} on attempt {} after {took}",
                 answering_upstream(last, end),
                 end.attempts
             )
         }
-        CallOutcome::Failed => match reason() {
-            Some(reason) => format!("given up after {took}: {reason}{}", skipped_upstreams(last)),
-            None => format!("given up after {took}"),
+        ApiCallOutcome::Failed => match reason() {
+            Some(reason) => format!(
+                "call failed after {took}: {reason}{}",
+                skipped_upstreams(last)
+            ),
+            None => format!("gave up after {took}"),
         },
-        CallOutcome::Truncated => format!(
-            "broke off after {} bytes, and the client was told",
+        ApiCallOutcome::Truncated => format!(
+            "interrupted after {} bytes; error sent to the client",
             end.sent_bytes
         ),
-        CallOutcome::Cancelled => format!("the client went away after {took}"),
-        CallOutcome::Refused => "not let through".to_owned(),
+        ApiCallOutcome::Cancelled => format!("client disconnected after {took}"),
+        ApiCallOutcome::Refused => "blocked".to_owned(),
     }
 }
 
@@ -101,7 +104,7 @@ fn skipped_upstreams(last: Option<&FailedApiAttempt>) -> String {
 }
 
 /// Returns the answering upstream if it differs from the one tried before.
-fn answering_upstream(last: Option<&FailedApiAttempt>, end: &CallRecord) -> String {
+fn answering_upstream(last: Option<&FailedApiAttempt>, end: &ApiCallRecord) -> String {
     let Some(last) = last else {
         return String::new();
     };

@@ -1,14 +1,14 @@
 //! Resolves a missing id with several candidates: a prompt on a terminal, an error with the list elsewhere.
 #![expect(
     clippy::disallowed_methods,
-    reason = "files in the state folder, out of the agents' reach"
+    reason = "files in the state directory, which agents cannot access"
 )]
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Read, Write};
 
 use anyhow::Result;
-use unstuck_run::nesting::detect_nested_run;
+use unstuck_run::nested_run_detection::detect_nested_run;
 
 use crate::error_report::refusal;
 use crate::redacted_stderr;
@@ -42,7 +42,7 @@ impl ChoicePrompt<'_> {
         for (at, line) in self.lines.iter().take(MAX_LINES).enumerate() {
             text.push_str(&format!("{:>3}  {line}\n", at + 1));
         }
-        text.push_str("Which one? [number, Enter cancels] ");
+        text.push_str("Which one? [number, Enter to cancel] ");
         terminal.write_all(text.as_bytes())?;
         terminal.flush()?;
         let typed = read_line(&mut terminal);
@@ -50,7 +50,7 @@ impl ChoicePrompt<'_> {
         let chosen = number.and_then(|number| number.checked_sub(1));
         chosen
             .filter(|at| *at < self.lines.len().min(MAX_LINES))
-            .ok_or_else(|| refusal("nothing was chosen, nothing was done", self.hint.clone()))
+            .ok_or_else(|| refusal("nothing selected; no changes made", self.hint.clone()))
     }
 
     fn ambiguity_error(&self, question: &str) -> anyhow::Error {

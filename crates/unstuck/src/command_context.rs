@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use unstuck_core::planner::shell_quote;
+use unstuck_core::recovery_plan::shell_quote;
 use unstuck_store::StoreLocation;
 
 use crate::config::ConfigSources;
-use crate::environment;
-use crate::output::Color;
+use crate::environment_variables;
+use crate::output::ColorMode;
 use crate::paths::abbreviate_home;
 
 /// Common context of a command.
@@ -16,7 +16,7 @@ pub(crate) struct CommandContext<'a> {
     pub(crate) store: &'a StoreLocation,
     /// Configuration file given by `--config`.
     pub(crate) config: Option<&'a Path>,
-    pub(crate) color: Color,
+    pub(crate) color: ColorMode,
 }
 
 impl CommandContext<'_> {
@@ -36,7 +36,7 @@ impl CommandContext<'_> {
 
     /// Returns the option that names the store, with a leading space; empty for the default store.
     pub(crate) fn store_option(&self) -> String {
-        if environment::store_location().is_ok_and(|usual| usual == *self.store) {
+        if environment_variables::store_location().is_ok_and(|usual| usual == *self.store) {
             return String::new();
         }
         let path = self.store.to_string();

@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use serde_json::Value;
 pub(crate) use unstuck_config::Config;
-use unstuck_config::section::{CompletionCondition, ExpectJson, LoopSection, Role};
+use unstuck_config::section::{CompletionCondition, JsonRequirement, LoopSection, Role};
 use unstuck_config::{
     ConfigError, ConfigProblem, Layers, POLICY, PolicyScope, SettingOverride, StoredPolicy,
 };
-use unstuck_core::project_settings::ProjectSettings;
+use unstuck_core::project_settings_snapshot::ProjectSettingsSnapshot;
 use unstuck_notify::check_template;
-use unstuck_run::expectations::ExpectedSchema;
-use unstuck_run::prompt::{ProjectFiles, PromptScope, RolePromptTemplate};
+use unstuck_run::answer_expectations::ExpectedSchema;
+use unstuck_run::prompt::{ProjectFileSource, PromptVariableScope, RolePromptTemplate};
 use unstuck_store::{StoreLocation, read_settings_at};
 
-use crate::environment;
+use crate::environment_variables;
 use crate::error_report::error_with_hint;
 use crate::paths::project_of;
 
@@ -27,7 +27,7 @@ pub(crate) struct ConfigSources<'a> {
     /// Store with policies set over REST or in the dashboard.
     pub(crate) store: Option<&'a StoreLocation>,
     /// Project settings as of the start of an active run; none if nothing is compared.
-    pub(crate) accepted: Option<&'a ProjectSettings>,
+    pub(crate) accepted: Option<&'a ProjectSettingsSnapshot>,
 }
 
 impl<'a> ConfigSources<'a> {
@@ -37,7 +37,7 @@ impl<'a> ConfigSources<'a> {
     }
 
     /// Returns the sources with the project settings accepted by a run.
-    pub(crate) fn with_accepted(self, accepted: Option<&'a ProjectSettings>) -> Self {
+    pub(crate) fn with_accepted(self, accepted: Option<&'a ProjectSettingsSnapshot>) -> Self {
         Self { accepted, ..self }
     }
 }
@@ -63,6 +63,25 @@ pub(crate) fn load_with_text(
     Config::load_with_project_text(&layers, path, text).map_err(with_hint)
 }
 
+/// Loads the configuration of a directory without the files that agents can write, which are not opened.
+pub(crate) fn load_owners(folder: &Path, sources: ConfigSources<'_>) -> Result<Config> {
+    let layers = Layers {
+        without_project: true,
+        ..layers_in(Some(folder.to_owned()), sources)
+    };
+    Config::load(&layers).map_err(with_hint)
+}
+
+/// Loads the configuration of a project with the settings that a run has accepted; the project's files are not opened.
+pub(crate) fn load_accepted(
+    project: &Path,
+    settings: &ProjectSettingsSnapshot,
+    sources: ConfigSources<'_>,
+) -> Result<Config> {
+    let layers = layers_in(Some(project.to_owned()), sources);
+    Config::load_with_accepted_settings(&layers, settings).map_err(with_hint)
+}
+
 /// Loads the configuration without any project.
 pub(crate) fn load_without_project(sources: ConfigSources<'_>) -> Result<Config> {
     Config::load(&layers_in(None, sources)).map_err(with_hint)
@@ -75,14 +94,15 @@ pub(crate) fn layers(sources: ConfigSources<'_>) -> Layers {
 
 fn layers_in(here: Option<PathBuf>, sources: ConfigSources<'_>) -> Layers {
     Layers {
-        user: environment::user_config(),
+        user: environment_variables::user_config(),
         stored_policies: stored_policies(here.as_deref(), sources.store),
         work_dir: here,
-        home: environment::home(),
-        sudo_user: environment::sudo_user(),
+        home: environment_variables::home(),
+        sudo_user: environment_variables::sudo_user(),
         explicit_file: sources.named.map(Path::to_owned),
-        overrides: SettingOverride::from_environment(environment::variable),
+        overrides: SettingOverride::from_environment(environment_variables::variable),
         accepted: sources.accepted.cloned(),
+        without_project: false,
     }
 }
 
@@ -125,19 +145,23 @@ pub(crate) fn with_hint(error: ConfigError) -> anyhow::Error {
     let hint = match &error {
         ConfigError::Unreadable { .. } => return error.into(),
         ConfigError::TwoFiles { .. } => "keep one of them, and remove or rename the other",
-        ConfigError::FileGone { .. } => "--config FILE names another one",
+        ConfigError::FileGone { .. } => "specify another file with --config FILE",
+        ConfigError::UnsafeFile { .. } => {
+            "replace it with a regular file, because agents could make unstuck read any other file through it; your own \
+             configuration (~/.config/unstuck/config.toml, or a file outside the project with --config) can be a link"
+        }
         ConfigError::UnsafeDirectory { path, .. } => {
             let folder = path.parent().unwrap_or(path);
             return error_with_hint(
                 error.to_string(),
                 format!(
-                    "if you mean it: safe_directories = [\"{}\"] in ~/.config/unstuck/config.toml",
+                    "to use it anyway, set safe_directories = [\"{}\"] in ~/.config/unstuck/config.toml",
                     folder.canonicalize().unwrap_or(folder.to_owned()).display()
                 ),
             );
         }
         ConfigError::Invalid { .. } => {
-            "`unstuck config check` tells more; `unstuck kinds` and `unstuck policy list` show what can be set"
+            "`unstuck config check` shows details; `unstuck kinds` and `unstuck policy list` show valid values"
         }
     };
     error_with_hint(error.to_string(), hint)
@@ -161,20 +185,20 @@ pub(crate) fn ensure_valid(config: &Config, root: &Path) -> Result<()> {
     let list: Vec<_> = problems.iter().map(ToString::to_string).collect();
     Err(error_with_hint(
         list.join("\n\n"),
-        "nothing was run; `unstuck config check` looks again",
+        "nothing was run; fix this, then run `unstuck config check`",
     ))
 }
 
 /// Returns undefined variables in prompts, and missing files.
 fn prompt_problems(config: &Config, root: &Path) -> Vec<ConfigProblem> {
-    let files = ProjectFiles::new(root);
+    let files = ProjectFileSource::new(root);
     let mut problems = Vec::new();
     for role in config.roles() {
         // A missing prompt file has already been reported.
-        let Ok(Some(text)) = config.prompt_of(role) else {
+        let Ok(Some(text)) = config.prompt_template(role) else {
             continue;
         };
-        let names = PromptScope::new(config.role_ids(), config.outputs_for(role));
+        let names = PromptVariableScope::new(config.role_ids(), config.outputs_for(role));
         for fault in RolePromptTemplate::new(&role.id, text).faults(&names, &files) {
             let told = format!("{}: {fault}", fault.kind());
             problems.push(config.problem_at(&prompt_path(role), told));
@@ -196,7 +220,7 @@ fn prompt_path(role: &Role) -> String {
 fn schema_problems(config: &Config) -> Vec<ConfigProblem> {
     let mut problems = Vec::new();
     for role in config.roles() {
-        let ExpectJson::Schema(file) = &role.expect.json else {
+        let JsonRequirement::Schema(file) = &role.expect.json else {
             continue;
         };
         // A file that is missing or not JSON has already been reported.
@@ -232,17 +256,17 @@ fn template_problems(config: &Config) -> Vec<ConfigProblem> {
 pub(crate) fn warnings(config: &Config) -> Vec<ConfigProblem> {
     let mut notes = config.warnings();
     let mut needing = config.roles().iter().filter(|role| {
-        let text = config.prompt_of(role).ok().flatten();
+        let text = config.prompt_template(role).ok().flatten();
         text.is_some_and(|text| RolePromptTemplate::new(&role.id, text).uses_variable("task"))
     });
     if config.run().task.is_none()
         && let Some(role) = needing.next()
     {
-        let told = "has {{ task }}, so `unstuck run` needs --task \"what is to be done\"";
+        let told = "uses {{ task }}, so `unstuck run` requires --task \"TASK\"";
         notes.push(config.problem_at(&prompt_path(role), told));
     }
     if has_endless_loop(config) {
-        let told = "does not say when it is done, so `unstuck run` needs --max-iterations";
+        let told = "has no end condition, so `unstuck run` requires --max-iterations";
         notes.push(config.problem_at("loop", told));
     }
     notes

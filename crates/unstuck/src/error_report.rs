@@ -6,8 +6,9 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use unstuck_config::Config;
+use unstuck_core::command_policy::sanitize;
 
-use crate::output::{self, Color, YELLOW};
+use crate::output::{self, ColorMode, YELLOW};
 use crate::redacted_stderr::{RedactedStderr, redacted};
 
 /// Exit code of unstuck errors: usage, configuration, files.
@@ -135,7 +136,7 @@ pub(crate) fn print_error_json(error: &anyhow::Error) {
 }
 
 /// Warns of configuration keys with deprecated names.
-pub(crate) fn warn_of_old_names(config: &Config, color: Color) {
+pub(crate) fn warn_about_deprecated_keys(config: &Config, color: ColorMode) {
     let mut to = RedactedStderr::new(color);
     for old in config.old_names() {
         let text = old.to_string();
@@ -143,6 +144,18 @@ pub(crate) fn warn_of_old_names(config: &Config, color: Color) {
         // If writing fails too, nothing is left to try.
         let _ = writeln!(to, "{YELLOW}warning{YELLOW:#}: {line}");
     }
+}
+
+/// Warns that a command continues without the project's configuration, because it is invalid.
+pub(crate) fn warn_of_ignored_project(invalid: &anyhow::Error, color: ColorMode) {
+    let text = format!("{invalid:#}");
+    let line = sanitize(text.lines().next().unwrap_or_default());
+    let mut to = RedactedStderr::new(color);
+    // If writing fails too, nothing is left to try.
+    let _ = writeln!(
+        to,
+        "{YELLOW}warning{YELLOW:#}: the project's configuration is ignored: {line}; `unstuck config check` shows details"
+    );
 }
 
 /// Truncates very long words in the middle.
@@ -161,7 +174,7 @@ pub(crate) fn shorten_words(text: &str) -> String {
 }
 
 /// Writes an error to standard error.
-pub(crate) fn print_error(error: &anyhow::Error, color: Color) -> ExitCode {
+pub(crate) fn print_error(error: &anyhow::Error, color: ColorMode) -> ExitCode {
     let mut to = RedactedStderr::new(color);
     let (red, bold) = (output::RED, output::BOLD);
     // If writing fails too, nothing is left to try.

@@ -1,33 +1,33 @@
 //! Human answers to escalations, shared by all front ends.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
 use unstuck_core::EventRecord;
 use unstuck_core::command_policy::sanitize;
-use unstuck_core::decision::ConcreteChange;
+use unstuck_core::decision::ConcreteAttemptChange;
 use unstuck_core::escalation::EscalationAnswer;
 use unstuck_core::event::RunId;
 use unstuck_core::views::{RunProjection, RunSummary};
 use unstuck_run::runner::{
-    self, AbortContext, EventWriter, HumanAnswer, Notifier, RunError, RunResult,
+    self, EventWriter, HumanAnswer, NotificationBuilder, RunEnder, RunError, RunResult,
 };
 use unstuck_store::{
     EscalationClosure, EscalationFilter, EscalationRow, EscalationStatus, StoreError,
 };
 
-use crate::agent_restrictions::person_only_error;
+use crate::agent_restrictions::human_only_error;
 use crate::choice_prompt::ChoicePrompt;
 use crate::command_context::CommandContext;
 use crate::config::Config;
 use crate::error_report::{forbidden, refusal};
 use crate::notifications::ConfiguredNotifier;
-use crate::paths::{current_project, project_of};
+use crate::paths::current_project;
+use crate::project_setting_changes::load_for_answers;
 use crate::run_history::RunHistory;
-use crate::run_session::state_dir;
-use crate::text_display::one_line;
-use crate::{clock, environment, project_trust, runtime};
+use crate::run_supervision::state_dir;
+use crate::sanitized_text::one_line;
+use crate::{async_runtime, clock, environment_variables, project_trust};
 
 /// Maximum number of listed candidates.
 const MAX_LISTED: usize = 8;
@@ -61,7 +61,7 @@ pub(crate) fn open_escalations(
     filter: &EscalationFilter,
     session: &CommandContext<'_>,
 ) -> Result<Vec<EscalationRow>> {
-    runtime::block_on(async {
+    async_runtime::block_on(async {
         let Some(store) = crate::store::open_existing(session.store).await? else {
             return Ok(Vec::new());
         };
@@ -99,7 +99,7 @@ async fn end_run_of_expired(
     };
     let said = HumanAnswer {
         answer: deadline.answer,
-        note: "nobody answered in time",
+        note: "deadline passed without an answer",
         author: None,
     };
     match end_run(scribe, &lapsed.run, &said, session).await {
@@ -125,9 +125,9 @@ async fn end_run(
     said: &HumanAnswer<'_>,
     session: &CommandContext<'_>,
 ) -> Result<RunResult, RunError> {
-    let ending = AbortContext {
+    let ending = RunEnder {
         event_writer: scribe,
-        redactor: &environment::redactor(),
+        redactor: &environment_variables::redactor(),
         state: &state_dir(session.store),
     };
     ending.abort_run(run, said).await
@@ -177,7 +177,7 @@ fn find_in_project(
             let candidates = ChoicePrompt {
                 what: "open requests in this project",
                 lines: here.iter().map(candidate_line).collect(),
-                hint: format!("name one: `unstuck {answer} ID`; `--last` means the newest"),
+                hint: format!("specify one: `unstuck {answer} ID`, or use `--last` for the newest"),
             };
             candidates.choose()?
         }
@@ -201,8 +201,8 @@ fn candidate_line(question: &EscalationRow) -> String {
 fn no_match_error(answer: EscalationAnswer, open_here: usize, elsewhere: usize) -> anyhow::Error {
     let message = match open_here {
         0 => "no open request in this project".to_owned(),
-        1 => format!("the open request of this project cannot be answered with {answer}"),
-        n => format!("none of the {n} open requests of this project can be answered with {answer}"),
+        1 => format!("the open request in this project does not accept `{answer}`"),
+        n => format!("none of the {n} open requests in this project accepts `{answer}`"),
     };
     let hint = match (open_here, elsewhere) {
         (0, 0) => "`unstuck resume` continues an interrupted run".to_owned(),
@@ -227,14 +227,11 @@ fn sole_match(
             let some: Vec<_> = ids.take(MAX_LISTED).collect();
             let more = match (found.len() + 1).saturating_sub(MAX_LISTED) {
                 0 => String::new(),
-                more => format!(" or {more} more: `unstuck inbox` lists them"),
+                more => format!(" or {more} more (see `unstuck inbox`)"),
             };
             Err(refusal(
-                format!(
-                    "`{}` is the beginning of several questions",
-                    one_line(id, 40)
-                ),
-                format!("one of {}{more}", some.join(", ")),
+                format!("`{}` is ambiguous", one_line(id, 40)),
+                format!("use one of {}{more}", some.join(", ")),
             ))
         }
     }
@@ -253,11 +250,8 @@ fn not_open_error(id: &str, session: &CommandContext<'_>) -> Result<anyhow::Erro
     Ok(match answered {
         Some((id, answered)) => already_answered(&id, &answered),
         None => refusal(
-            format!(
-                "there is no question whose id starts with `{}`",
-                one_line(id, 40)
-            ),
-            "`unstuck inbox` lists what waits",
+            format!("request `{}` not found", one_line(id, 40)),
+            "`unstuck inbox` lists open requests",
         ),
     })
 }
@@ -267,7 +261,6 @@ pub(crate) fn answer_as_user(
     question: &EscalationRow,
     answer: EscalationAnswer,
     note: &str,
-    config: &Config,
     session: &CommandContext<'_>,
 ) -> Result<AnswerEffect> {
     let giving = AnswerInput {
@@ -276,7 +269,7 @@ pub(crate) fn answer_as_user(
         who: &current_user(),
         changes: &[],
     };
-    answer_as(question, &giving, config, session)
+    answer_as(question, &giving, session)
 }
 
 /// An answer and its author.
@@ -286,29 +279,32 @@ pub(crate) struct AnswerInput<'a> {
     pub(crate) note: &'a str,
     pub(crate) who: &'a str,
     /// Changes in addition to those of the answer itself.
-    pub(crate) changes: &'a [ConcreteChange],
+    pub(crate) changes: &'a [ConcreteAttemptChange],
 }
 
 /// Submits an answer of the given user; the first answer wins.
 pub(crate) fn answer_as(
     question: &EscalationRow,
     giving: &AnswerInput<'_>,
-    config: &Config,
     session: &CommandContext<'_>,
 ) -> Result<AnswerEffect> {
-    check_may_answer(question, giving.answer, giving.who, config, session)?;
+    check_is_available(question, giving.answer)?;
+    let config = load_for_answers(&question.run, &question.project, session)?;
+    check_allowed(giving.answer, giving.who, &config)?;
     let said = HumanAnswer {
         answer: giving.answer,
         note: giving.note,
         author: Some(giving.who),
     };
-    runtime::block_on(async {
-        let redactor = Arc::new(environment::redactor());
+    async_runtime::block_on(async {
+        let redactor = Arc::new(environment_variables::redactor());
         let store = crate::store::open(session.store, redactor).await?;
-        let notifying = ConfiguredNotifier::of_project(&question.project, session);
+        let notifying = ConfiguredNotifier::new(&config, session);
         let scribe = EventWriter {
             store: &store,
-            notifier: notifying.as_ref().map(|hooks| hooks as &dyn Notifier),
+            notifier: notifying
+                .as_ref()
+                .map(|hooks| hooks as &dyn NotificationBuilder),
         };
         let given = record_answer(scribe, question, &said, giving.changes, session).await;
         store.close().await?;
@@ -321,7 +317,7 @@ async fn record_answer(
     scribe: EventWriter<'_>,
     question: &EscalationRow,
     said: &HumanAnswer<'_>,
-    changes: &[ConcreteChange],
+    changes: &[ConcreteAttemptChange],
     session: &CommandContext<'_>,
 ) -> Result<AnswerEffect> {
     let events = scribe.store.load(&question.run).await?;
@@ -360,7 +356,7 @@ fn check_can_continue(
     let id = &question.request.id;
     Err(refusal(
         format!("run {} cannot be resumed: {why}", question.run.short()),
-        format!("`unstuck abort {id}` ends it; then start the command again"),
+        format!("abort it with `unstuck abort {id}`, then start the command again"),
     ))
 }
 
@@ -377,7 +373,6 @@ pub(crate) struct BulkAbortResult {
 pub(crate) fn abort_each(
     questions: &[EscalationRow],
     note: &str,
-    config: &Config,
     session: &CommandContext<'_>,
     mut told: impl FnMut(&EscalationRow, &AnswerEffect) -> Result<()>,
 ) -> Result<BulkAbortResult> {
@@ -388,7 +383,7 @@ pub(crate) fn abort_each(
         {
             continue;
         }
-        match answer_as_user(question, EscalationAnswer::Abort, note, config, session) {
+        match answer_as_user(question, EscalationAnswer::Abort, note, session) {
             Ok(given) => {
                 aborted.count += 1;
                 told(question, &given)?;
@@ -412,25 +407,27 @@ fn is_open(question: &EscalationRow, session: &CommandContext<'_>) -> Result<boo
 pub(crate) fn abort_run(
     run: &RunSummary,
     note: &str,
-    config: &Config,
     session: &CommandContext<'_>,
 ) -> Result<String> {
     let who = current_user();
     refuse_agents()?;
-    check_allowed(&run.project, EscalationAnswer::Abort, &who, config, session)?;
+    let config = load_for_answers(&run.id, &run.project, session)?;
+    check_allowed(EscalationAnswer::Abort, &who, &config)?;
     let said = HumanAnswer {
         answer: EscalationAnswer::Abort,
         note,
         author: Some(&who),
     };
     let short = run.id.short();
-    runtime::block_on(async {
-        let redactor = Arc::new(environment::redactor());
+    async_runtime::block_on(async {
+        let redactor = Arc::new(environment_variables::redactor());
         let store = crate::store::open(session.store, redactor).await?;
-        let notifying = ConfiguredNotifier::of_project(&run.project, session);
+        let notifying = ConfiguredNotifier::new(&config, session);
         let scribe = EventWriter {
             store: &store,
-            notifier: notifying.as_ref().map(|hooks| hooks as &dyn Notifier),
+            notifier: notifying
+                .as_ref()
+                .map(|hooks| hooks as &dyn NotificationBuilder),
         };
         let ended = end_run(scribe, &run.id, &said, session).await;
         store.close().await?;
@@ -438,7 +435,7 @@ pub(crate) fn abort_run(
             Ok(finished) => Ok(finished.end.reason),
             Err(RunError::AlreadyActive { pid, .. }) => Err(refusal(
                 format!("run {short} is active (pid {pid})"),
-                format!("`unstuck stop {short}` stops it; it can be aborted then"),
+                format!("stop it first: `unstuck stop {short}`"),
             )),
             Err(RunError::NotResumable { why, .. }) => Err(refusal(
                 format!("run {short} cannot be aborted: {why}"),
@@ -455,61 +452,42 @@ async fn is_driven(session: &CommandContext<'_>, run: &RunId) -> Result<bool> {
     history.is_driven(run, clock::now().at).await
 }
 
-/// Checks that the author is a permitted human and that the answer is available.
-fn check_may_answer(
-    question: &EscalationRow,
-    answer: EscalationAnswer,
-    who: &str,
-    config: &Config,
-    session: &CommandContext<'_>,
-) -> Result<()> {
+/// Checks that the author is a human and that the answer is available.
+fn check_is_available(question: &EscalationRow, answer: EscalationAnswer) -> Result<()> {
     refuse_agents()?;
     let id = &question.request.id;
     if !question.request.details.allows(answer) {
         let choices = question.request.details.options.iter();
         let names: Vec<_> = choices.map(|one| one.answer.name()).collect();
-        let hint = format!("it can be answered with {}", names.join(", "));
+        let hint = format!("valid answers: {}", names.join(", "));
         let hint = match &question.request.details.unrepeatable_reason {
             Some(why) => format!("the run cannot be resumed ({why}); {hint}"),
             None => hint,
         };
-        return Err(refusal(format!("{answer} is no answer to {id}"), hint));
+        return Err(refusal(
+            format!("request {id} does not accept `{answer}`"),
+            hint,
+        ));
     }
-    check_allowed(&question.project, answer, who, config, session)
+    Ok(())
 }
 
 /// Refuses answers from agents.
 fn refuse_agents() -> Result<()> {
     match project_trust::agent_evidence() {
         None => Ok(()),
-        Some(why) => Err(person_only_error("answer", &why)),
+        Some(why) => Err(human_only_error("answer", &why)),
     }
 }
 
 /// Checks that the user may give this answer in the project.
-fn check_allowed(
-    project: &str,
-    answer: EscalationAnswer,
-    who: &str,
-    config: &Config,
-    session: &CommandContext<'_>,
-) -> Result<()> {
-    let here = std::env::current_dir().unwrap_or_default();
-    let project = Path::new(project);
-    let own;
-    // The project's own configuration applies.
-    let config = if project_of(&here) == project {
-        config
-    } else {
-        own = crate::config::load_in(project, session.sources())?;
-        &own
-    };
+fn check_allowed(answer: EscalationAnswer, who: &str, config: &Config) -> Result<()> {
     let people = config.escalations().answerers(answer);
     match people.filter(|people| people.iter().all(|one| one != who)) {
         None => Ok(()),
         Some(people) => Err(forbidden(
-            format!("{who} may not answer with {answer} here"),
-            format!("[escalations.answerers] names {}", people.join(", ")),
+            format!("{who} is not allowed to answer `{answer}` in this project"),
+            format!("allowed by [escalations.answerers]: {}", people.join(", ")),
         )),
     }
 }
@@ -521,8 +499,8 @@ fn answer_error(error: RunError, question: &EscalationRow) -> anyhow::Error {
             closure: answered, ..
         }) => already_answered(id, &answered),
         RunError::Store(StoreError::EscalationChanged { .. }) => refusal(
-            format!("{id} has changed since it was shown"),
-            format!("look at it again: unstuck inbox {id}"),
+            format!("request {id} changed since it was shown"),
+            format!("review it again: `unstuck inbox {id}`"),
         ),
         RunError::Store(error) => crate::store::with_hint(error),
         other => other.into(),
@@ -536,18 +514,20 @@ fn already_answered(id: &str, answered: &EscalationClosure) -> anyhow::Error {
     let how = said
         .and_then(|said| said.answer())
         .map(EscalationAnswer::past_tense);
-    let how = how.unwrap_or("settled, because its run went on");
+    let how = how.unwrap_or("closed when its run continued");
     let by = match said {
-        Some(said) if said.by == "deadline" => " because nobody answered in time".to_owned(),
-        Some(said) => match &said.who {
+        Some(said) if said.by == "deadline" => {
+            " by default (deadline passed without an answer)".to_owned()
+        }
+        Some(said) => match &said.user {
             Some(who) => format!(" by {}", sanitize(who)),
             None => String::new(),
         },
         None => String::new(),
     };
     refusal(
-        format!("{id} was {how}{by} at {when}"),
-        "the first answer counts; `unstuck inbox` lists what waits",
+        format!("request {id} was {how}{by} at {when}"),
+        "only the first answer is accepted; `unstuck inbox` lists open requests",
     )
 }
 

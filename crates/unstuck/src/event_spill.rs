@@ -2,7 +2,7 @@
 //! again.
 #![expect(
     clippy::disallowed_methods,
-    reason = "files in the state folder, out of the agents' reach"
+    reason = "files in the state directory, which agents cannot access"
 )]
 
 use std::fs::{self, DirBuilder};
@@ -16,8 +16,8 @@ use unstuck_core::{Event, RunId};
 use unstuck_run::run_dir;
 use unstuck_store::{Append, RunFilter, Store, StoreError, StoreLocation, StoreOptions};
 
-use crate::environment;
-use crate::run_session::state_dir;
+use crate::environment_variables;
+use crate::run_supervision::state_dir;
 
 /// File name suffix of spilled events.
 const SPILL_SUFFIX: &str = ".events.jsonl";
@@ -173,7 +173,7 @@ pub(crate) fn substitute_dir(store: &StoreLocation) -> Option<PathBuf> {
 
 /// Locations that are rarely on the same disk as the usual store.
 fn candidate_dirs() -> impl Iterator<Item = PathBuf> {
-    let runtime = environment::variable("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let runtime = environment_variables::variable("XDG_RUNTIME_DIR").map(PathBuf::from);
     let places = [PathBuf::from("/dev/shm"), std::env::temp_dir()];
     runtime.into_iter().chain(places)
 }

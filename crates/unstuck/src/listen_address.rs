@@ -9,7 +9,7 @@ pub(crate) fn parse_listen_address(text: &str) -> Result<SocketAddr, String> {
         None => text.to_owned(),
     };
     numbers.parse().map_err(|_| {
-        "it must be ADDR:PORT, such as 127.0.0.1:4141; port 0 takes a free one".to_owned()
+        "expected ADDR:PORT, such as 127.0.0.1:4141; port 0 selects a free port".to_owned()
     })
 }
 

@@ -2,15 +2,16 @@
 
 mod agent_installation;
 mod agent_restrictions;
+mod async_runtime;
 mod call_rendering;
-mod child_process;
 mod choice_prompt;
 mod clock;
 mod command_context;
+mod command_groups;
 mod commands;
-mod completion;
 mod config;
-mod environment;
+mod effective_repair_settings;
+mod environment_variables;
 mod error_report;
 mod escalation_answers;
 mod event_spill;
@@ -21,24 +22,24 @@ mod notifications;
 mod output;
 mod paths;
 mod pipeline_from_config;
-mod project_changes;
+mod project_setting_changes;
 mod project_trust;
 mod redacted_stderr;
 mod repair_rendering;
-mod repair_terms;
 mod run_history;
 mod run_ref;
-mod run_rendering;
-mod run_session;
 mod run_stop;
-mod runtime;
+mod run_supervision;
+mod run_title;
+mod sanitized_text;
 mod server_registry;
 mod session_retry;
-mod session_state_text;
+mod shell_completion;
 mod store;
 mod terminal_filter;
 mod text_columns;
-mod text_display;
+mod unstuck_subprocess;
+mod wait_state_text;
 mod web;
 
 use std::ffi::OsString;
@@ -46,7 +47,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use unstuck_core::escalation::EscalationAnswer;
 use unstuck_store::StoreLocation;
 
@@ -60,7 +61,7 @@ use crate::commands::{
     serve, show, status, stop, token, trust, webhook,
 };
 use crate::config::{Config, ConfigSources};
-use crate::output::{Color, Output};
+use crate::output::{ColorMode, Output};
 
 /// Keeps AI agents running: detects failures and recovers automatically
 #[derive(Debug, Parser)]
@@ -74,29 +75,29 @@ struct Cli {
     #[command(subcommand)]
     command: Command,
 
-    /// Read this configuration file in addition to the user's and the project's
+    /// Also read this configuration file (UNSTUCK_CONFIG)
     #[arg(
         long,
         global = true,
         value_name = "FILE",
         env = "UNSTUCK_CONFIG",
-        hide_env_values = true
+        hide_env = true
     )]
     config: Option<PathBuf>,
 
-    /// Use this database file for the run history [default: ~/.local/state/unstuck/unstuck.db]
+    /// Database file (UNSTUCK_STORE) [default: ~/.local/state/unstuck/unstuck.db]
     #[arg(
         long,
         global = true,
         value_name = "FILE",
         env = "UNSTUCK_STORE",
-        hide_env_values = true
+        hide_env = true
     )]
     store: Option<String>,
 
     /// When to use colors
     #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
-    color: Color,
+    color: ColorMode,
 }
 
 #[derive(Debug, Subcommand)]
@@ -161,10 +162,11 @@ fn main() -> ExitCode {
         return ExitCode::from(code);
     }
     clap_complete::CompleteEnv::with_factory(Cli::command).complete();
-    let arguments = child_process::detach_if_asked(arguments);
+    let arguments = unstuck_subprocess::detach_if_requested(arguments);
     let wants_json = wants_json(&arguments);
     let is_quiet = is_quiet(&arguments);
-    let cli = match Cli::try_parse_from(arguments) {
+    let parsed = command_groups::with_grouped_help(Cli::command()).try_get_matches_from(arguments);
+    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => return report_usage_error(&error),
     };
@@ -215,129 +217,172 @@ fn is_quiet(arguments: &[OsString]) -> bool {
         .any(|word| word == "--quiet" || word == "-q")
 }
 
+/// Runs the command.
 fn run(cli: &Cli, is_quiet: bool, out: &mut Output) -> anyhow::Result<ExitCode> {
     agent_restrictions::refuse_for_agents(&cli.command)?;
-    // The output must not depend on the user's configuration.
-    if let Command::Demo(args) = &cli.command {
-        return run_demo(cli, args, out);
-    }
-    // A test server must not depend on the user's configuration either.
-    if let Command::Faults(args) = &cli.command {
-        return faults::run(args, out).map(|()| ExitCode::SUCCESS);
-    }
-    // This command reports configuration errors itself.
-    if let Command::Config(args) = &cli.command {
-        return run_config(cli, args, out);
-    }
-    if let Command::Guard(args) = &cli.command {
-        return guard::run(args, cli.config.as_deref(), out);
-    }
-    let store = store_location(cli).ok();
-    let sources = ConfigSources {
-        named: cli.config.as_deref(),
-        store: store.as_ref(),
-        ..ConfigSources::default()
-    };
-    let config = config::load(sources)?;
-    if !is_quiet {
-        error_report::warn_of_old_names(&config, cli.color);
-    }
-    let done = match &cli.command {
-        Command::Classify(args) => classify::run(args, &config, out),
-        Command::Plan(args) => plan::run(args, &config, out),
-        Command::Agents(args) => agents::run(args, &config, out),
-        Command::Kinds(args) => kinds::run(args, &config, out),
-        Command::Policy(args) => policy::run(args, &config, out),
-        Command::Trust(args) => trust::run(args, &config, out),
-        Command::Token(args) => token::run(args, store.as_ref(), out),
-        other => return run_with_store(cli, other, &config, out),
-    };
-    done.map(|()| ExitCode::SUCCESS)
-}
-
-/// Runs the commands that show or check configuration.
-fn run_config(
-    cli: &Cli,
-    args: &config_command::ConfigArgs,
-    out: &mut Output,
-) -> anyhow::Result<ExitCode> {
-    let store = store_location(cli).ok();
-    let sources = ConfigSources {
-        named: cli.config.as_deref(),
-        store: store.as_ref(),
-        ..ConfigSources::default()
-    };
-    config_command::run(args, sources, out).map(|()| ExitCode::SUCCESS)
-}
-
-/// Runs the commands that need the store.
-fn run_with_store(
-    cli: &Cli,
-    command: &Command,
-    config: &Config,
-    out: &mut Output,
-) -> anyhow::Result<ExitCode> {
-    let store = store_location(cli)?;
-    let session = CommandContext {
-        store: &store,
-        config: cli.config.as_deref(),
-        color: cli.color,
-    };
-    let done = match command {
-        Command::Exec(args) => return exec::run(args, config, &session, out),
-        Command::Run(args) => return run_command::run(args, config, &session, out),
-        Command::Resume(args) => return resume::run(args, config, &session, out),
-        Command::Stop(args) => return stop::run(args, &session, out),
-        Command::Status(args) => return status::run(args, &session, out),
-        Command::Preview(args) => {
-            let waiting = |id: &str| answer::proposed_command(id, &session);
-            return preview::run(args, config, &session, &waiting, out);
+    let start = Startup { cli, is_quiet };
+    let ok = |()| ExitCode::SUCCESS;
+    match &cli.command {
+        // The output of these must not depend on the user's configuration.
+        Command::Demo(args) => run_demo(cli, args, out),
+        Command::Faults(args) => faults::run(args, out).map(ok),
+        // These report configuration errors themselves.
+        Command::Config(args) => {
+            let store = store_location(cli).ok();
+            config_command::run(args, start.sources(store.as_ref()), out).map(ok)
         }
-        Command::Serve(args) => return serve::run(args, config, &session, out),
-        Command::Repair(args) => return repair::run(args, config, &session, out),
-        Command::Inbox(args) => return inbox::run(args, config, &session, out),
-        Command::Approve(args) => return answer::approve(args, config, &session, out),
-        Command::Abort(args) => return answer::abort(args, config, &session, out),
-        Command::Retry(args) => return retry::run(args, config, &session, out),
-        Command::Escalate(args) => return escalate::run(args, config, &session, out),
-        Command::Propose(args) => return propose::run(args, config, out),
-        Command::Webhook(args) => return webhook::run(args, config, &session, out),
-        other => match answer_args(other) {
-            Some((said, args)) => return answer::answer(said, &args, config, &session, out),
-            None => run_read_only(other, &session, out),
-        },
-    };
-    done.map(|()| ExitCode::SUCCESS)
+        Command::Guard(args) => guard::run(args, cli.config.as_deref(), out),
+
+        Command::Classify(args) => start.with_config(|config, _| classify::run(args, config, out)),
+        Command::Plan(args) => start.with_config(|config, _| plan::run(args, config, out)),
+        Command::Agents(args) => start.with_config(|config, _| agents::run(args, config, out)),
+        Command::Kinds(args) => start.with_config(|config, _| kinds::run(args, config, out)),
+        Command::Policy(args) => start.with_config(|config, _| policy::run(args, config, out)),
+        Command::Trust(args) => start.with_config(|config, _| trust::run(args, config, out)),
+        Command::Token(args) => start.with_config(|_, store| token::run(args, store, out)),
+
+        Command::Exec(args) => start.with_store(|config, at| exec::run(args, config, at, out)),
+        Command::Run(args) => {
+            start.with_store(|config, at| run_command::run(args, config, at, out))
+        }
+        Command::Resume(args) => start.with_store(|_, at| resume::run(args, at, out)),
+        Command::Stop(args) => start.with_history(|_, at| stop::run(args, at, out)),
+        Command::Status(args) => start.with_history(|_, at| status::run(args, at, out)),
+        Command::Preview(args) => start.with_store(|config, at| {
+            let proposed = |id: &str| answer::proposed_command(id, at);
+            preview::run(args, config, at, &proposed, out)
+        }),
+        Command::Serve(args) => start.with_store(|config, at| serve::run(args, config, at, out)),
+        Command::Repair(args) => start.with_store(|config, at| repair::run(args, config, at, out)),
+        Command::Inbox(args) => start.with_history(|_, at| inbox::run(args, at, out)),
+        Command::Approve(args) => start.with_history(|_, at| answer::approve(args, at, out)),
+        Command::Abort(args) => start.with_history(|_, at| answer::abort(args, at, out)),
+        Command::Retry(args) => start.with_history(|_, at| retry::run(args, at, out)),
+        Command::Escalate(args) => {
+            start.with_store(|config, at| escalate::run(args, config, at, out))
+        }
+        Command::Propose(args) => start.with_store(|config, _| propose::run(args, config, out)),
+        Command::Webhook(args) => {
+            start.with_history(|config, at| webhook::run(args, config, at, out))
+        }
+        Command::Reject(args) => start.answer(EscalationAnswer::Reject, args, out),
+        Command::Resolve(args) => start.answer(EscalationAnswer::Resolve, args, out),
+        Command::Skip(args) => start.answer(EscalationAnswer::Skip, args, out),
+        Command::ApproveRecovery(args) => {
+            start.answer(EscalationAnswer::Approve, &args.into(), out)
+        }
+        Command::RejectRecovery(args) => start.answer(EscalationAnswer::Reject, &args.into(), out),
+        Command::ResolveRecovery(args) => {
+            start.answer(EscalationAnswer::Resolve, &args.into(), out)
+        }
+
+        Command::Runs(args) => start.with_history(|_, at| runs::run(args, at, out).map(ok)),
+        Command::Show(args) => start.with_history(|_, at| show::run(args, at, out).map(ok)),
+        Command::Logs(args) => start.with_history(|_, at| logs::run(args, at, out).map(ok)),
+        Command::Cost(args) => start.with_history(|_, at| cost::run(args, at, out).map(ok)),
+        Command::Diff(args) => start.with_history(|_, at| diff::run(args, at, out).map(ok)),
+        Command::Explain(args) => start.with_history(|_, at| explain::run(args, at, out).map(ok)),
+        Command::Store(args) => {
+            start.with_history(|_, at| store_command::run(args, at.store, out).map(ok))
+        }
+    }
 }
 
-/// Returns the answer and its arguments if the command answers an escalation.
-fn answer_args(command: &Command) -> Option<(EscalationAnswer, AnswerArgs)> {
-    Some(match command {
-        Command::Reject(args) => (EscalationAnswer::Reject, args.clone()),
-        Command::Resolve(args) => (EscalationAnswer::Resolve, args.clone()),
-        Command::Skip(args) => (EscalationAnswer::Skip, args.clone()),
-        Command::ApproveRecovery(args) => (EscalationAnswer::Approve, args.into()),
-        Command::RejectRecovery(args) => (EscalationAnswer::Reject, args.into()),
-        Command::ResolveRecovery(args) => (EscalationAnswer::Resolve, args.into()),
-        _ => return None,
-    })
+/// Loads what a command needs before it runs.
+struct Startup<'a> {
+    cli: &'a Cli,
+    is_quiet: bool,
 }
 
-/// Runs the commands that only read the store.
-fn run_read_only(
-    command: &Command,
-    session: &CommandContext<'_>,
-    out: &mut Output,
-) -> anyhow::Result<()> {
-    match command {
-        Command::Runs(args) => runs::run(args, session, out),
-        Command::Show(args) => show::run(args, session, out),
-        Command::Logs(args) => logs::run(args, session, out),
-        Command::Cost(args) => cost::run(args, session, out),
-        Command::Diff(args) => diff::run(args, session, out),
-        Command::Explain(args) => explain::run(args, session, out),
-        Command::Store(args) => store_command::run(args, session.store, out),
-        _ => Ok(()),
+impl Startup<'_> {
+    fn sources<'s>(&'s self, store: Option<&'s StoreLocation>) -> ConfigSources<'s> {
+        ConfigSources {
+            named: self.cli.config.as_deref(),
+            store,
+            ..ConfigSources::default()
+        }
+    }
+
+    /// Loads the configuration; warns of renamed keys.
+    fn config(&self, store: Option<&StoreLocation>) -> anyhow::Result<Config> {
+        let config = config::load(self.sources(store))?;
+        if !self.is_quiet {
+            error_report::warn_about_deprecated_keys(&config, self.cli.color);
+        }
+        Ok(config)
+    }
+
+    /// Loads the configuration; if only the project's is invalid, warns and leaves it out.
+    fn config_for_history(&self, store: Option<&StoreLocation>) -> anyhow::Result<Config> {
+        let invalid = match self.config(store) {
+            Ok(config) => return Ok(config),
+            Err(error) => error,
+        };
+        let is_missing = |named: &PathBuf| !named.is_file();
+        let here = std::env::current_dir().unwrap_or_default();
+        match config::load_owners(&here, self.sources(store)) {
+            Ok(config) if !self.cli.config.as_ref().is_some_and(is_missing) => {
+                if !self.is_quiet {
+                    error_report::warn_of_ignored_project(&invalid, self.cli.color);
+                }
+                Ok(config)
+            }
+            _ => Err(invalid),
+        }
+    }
+
+    /// Runs a command that needs the configuration, and works without a store.
+    fn with_config(
+        &self,
+        command: impl FnOnce(&Config, Option<&StoreLocation>) -> anyhow::Result<()>,
+    ) -> anyhow::Result<ExitCode> {
+        let store = store_location(self.cli).ok();
+        command(&self.config(store.as_ref())?, store.as_ref()).map(|()| ExitCode::SUCCESS)
+    }
+
+    /// Runs a command that needs the configuration and the store.
+    fn with_store(
+        &self,
+        command: impl FnOnce(&Config, &CommandContext<'_>) -> anyhow::Result<ExitCode>,
+    ) -> anyhow::Result<ExitCode> {
+        let store = store_location(self.cli);
+        let config = self.config(store.as_ref().ok())?;
+        self.with_context(&config, &store?, command)
+    }
+
+    /// Runs a command that reads the history or answers escalations: an agent cannot block it with an invalid project
+    /// configuration.
+    fn with_history(
+        &self,
+        command: impl FnOnce(&Config, &CommandContext<'_>) -> anyhow::Result<ExitCode>,
+    ) -> anyhow::Result<ExitCode> {
+        let store = store_location(self.cli);
+        let config = self.config_for_history(store.as_ref().ok())?;
+        self.with_context(&config, &store?, command)
+    }
+
+    fn with_context(
+        &self,
+        config: &Config,
+        store: &StoreLocation,
+        command: impl FnOnce(&Config, &CommandContext<'_>) -> anyhow::Result<ExitCode>,
+    ) -> anyhow::Result<ExitCode> {
+        let context = CommandContext {
+            store,
+            config: self.cli.config.as_deref(),
+            color: self.cli.color,
+        };
+        command(config, &context)
+    }
+
+    /// Answers an escalation.
+    fn answer(
+        &self,
+        answer: EscalationAnswer,
+        args: &AnswerArgs,
+        out: &mut Output,
+    ) -> anyhow::Result<ExitCode> {
+        self.with_history(|_, context| answer::answer(answer, args, context, out))
     }
 }
 
@@ -345,10 +390,11 @@ fn run_read_only(
 fn run_demo(cli: &Cli, args: &demo::DemoArgs, out: &mut Output) -> anyhow::Result<ExitCode> {
     // An explicit --store is used for the demo as well.
     let named = cli.store.clone().filter(|named| !named.is_empty());
-    let store = match named.filter(|named| environment::named_store().as_ref() != Some(named)) {
-        Some(named) => StoreLocation::parse(&named).map_err(store::with_hint)?,
-        None => environment::demo_store()?,
-    };
+    let store =
+        match named.filter(|named| environment_variables::named_store().as_ref() != Some(named)) {
+            Some(named) => StoreLocation::parse(&named).map_err(store::with_hint)?,
+            None => environment_variables::demo_store()?,
+        };
     let session = CommandContext {
         store: &store,
         config: cli.config.as_deref(),
@@ -361,6 +407,6 @@ fn run_demo(cli: &Cli, args: &demo::DemoArgs, out: &mut Output) -> anyhow::Resul
 fn store_location(cli: &Cli) -> anyhow::Result<StoreLocation> {
     match cli.store.as_deref().filter(|named| !named.is_empty()) {
         Some(named) => StoreLocation::parse(named).map_err(store::with_hint),
-        None => environment::store_location(),
+        None => environment_variables::store_location(),
     }
 }

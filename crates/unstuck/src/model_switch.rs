@@ -5,7 +5,7 @@ use unstuck_core::Timestamp;
 use unstuck_core::decision::{
     CostEstimate, ModelCatalog, ModelChoiceError, ModelSwitch, ModelSwitchReason, TokenUsage,
 };
-use unstuck_core::event::{CallRecord, Event, EventRecord, ModelSwitched};
+use unstuck_core::event::{ApiCallRecord, Event, EventRecord, ModelSwitched};
 use unstuck_core::views::{RunSummary, SessionSummary};
 use unstuck_store::{Append, CallFilter, Store, StoreLocation};
 
@@ -21,9 +21,9 @@ const DEFAULT_CALL_TOKENS: TokenUsage = TokenUsage {
     requests: 1,
 };
 
-/// Target of a model switch.
+/// The model to switch to: next, named or previous.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SwitchDestination<'a> {
+pub(crate) enum ModelSwitchDestination<'a> {
     /// The next model on the session's ladder.
     Next,
     /// The named model.
@@ -32,9 +32,9 @@ pub(crate) enum SwitchDestination<'a> {
     Previous,
 }
 
-/// The session to switch.
+/// The session whose model is switched, with its models and token usage.
 #[derive(Debug)]
-pub(crate) struct ModelSwitchTarget {
+pub(crate) struct SessionToSwitch {
     pub(crate) run: RunSummary,
     pub(crate) session: SessionSummary,
     /// Current model, as far as known.
@@ -45,7 +45,7 @@ pub(crate) struct ModelSwitchTarget {
     tokens: TokenUsage,
 }
 
-impl ModelSwitchTarget {
+impl SessionToSwitch {
     /// Finds the running session by its id or that of its run.
     pub(crate) async fn find(id: &str, store: &StoreLocation) -> Result<Self> {
         let (letters, number) = match id.rsplit_once('-') {
@@ -65,15 +65,15 @@ impl ModelSwitchTarget {
             (1, Some(found)) => found,
             (0, _) => {
                 return Err(refusal(
-                    format!("no session of run {} is going on", run.id.short()),
-                    "`unstuck runs` lists the runs; a finished one is not moved",
+                    format!("run {} has no active session", run.id.short()),
+                    "`unstuck runs` lists runs; finished runs cannot switch models",
                 ));
             }
             (_, last) => {
                 let ids = sessions.iter().chain(&last).map(|one| one.id.as_str());
                 return Err(refusal(
                     format!("run {} has several sessions", run.id.short()),
-                    format!("one of {}", ids.collect::<Vec<_>>().join(", ")),
+                    format!("use one of {}", ids.collect::<Vec<_>>().join(", ")),
                 ));
             }
         };
@@ -105,32 +105,32 @@ impl ModelSwitchTarget {
     /// Resolves the current and the new model.
     pub(crate) fn resolve_models(
         &self,
-        to: SwitchDestination<'_>,
+        to: ModelSwitchDestination<'_>,
         catalog: &ModelCatalog,
     ) -> Result<(String, String)> {
         match (to, &self.model) {
-            (SwitchDestination::Previous, _) => self.previous_models(),
-            (SwitchDestination::Named(to), Some(from)) if to == from => Err(refusal(
-                format!("this session uses {to} already"),
-                "nothing is to be done",
+            (ModelSwitchDestination::Previous, _) => self.previous_models(),
+            (ModelSwitchDestination::Named(to), Some(from)) if to == from => Err(refusal(
+                format!("session already uses {to}"),
+                "nothing to do",
             )),
-            (SwitchDestination::Named(to), from) => {
+            (ModelSwitchDestination::Named(to), from) => {
                 let from = from.clone().unwrap_or_else(|| "unknown".to_owned());
                 Ok((from, to.to_owned()))
             }
-            (SwitchDestination::Next, None) => Err(refusal(
-                "nothing is known of the model of this session yet",
-                "wait for its first call, or name one with --to",
+            (ModelSwitchDestination::Next, None) => Err(refusal(
+                "the model of this session is not known yet",
+                "wait for its first call, or specify a model with --to",
             )),
-            (SwitchDestination::Next, Some(from)) => match catalog.next_model(from) {
+            (ModelSwitchDestination::Next, Some(from)) => match catalog.next_model(from) {
                 Ok(to) => Ok((from.clone(), to.to_owned())),
                 Err(ModelChoiceError::AtTheTop) => Err(refusal(
                     format!("Already at most capable model: {from}"),
-                    "--to names any other; [[models.ladder]] says what comes after what",
+                    "specify another model with --to, or extend [[models.ladder]]",
                 )),
                 Err(why) => Err(refusal(
-                    format!("there is no stronger model after {from}: {why}"),
-                    "--to names one; [[models.ladder]] says what comes after what",
+                    format!("no stronger model than {from}: {why}"),
+                    "specify a model with --to, or define [[models.ladder]]",
                 )),
             },
         }
@@ -139,13 +139,13 @@ impl ModelSwitchTarget {
     fn previous_models(&self) -> Result<(String, String)> {
         match (&self.model, &self.previous_model) {
             (Some(from), Some(to)) if from == to => Err(refusal(
-                "this session is back at its model",
-                "nothing is to be done",
+                "session already uses its original model",
+                "nothing to do",
             )),
             (Some(from), Some(to)) => Ok((from.clone(), to.clone())),
             _ => Err(refusal(
-                "this session was not moved",
-                "`unstuck escalate ID` moves it to a stronger model",
+                "session has not switched models",
+                "`unstuck escalate ID` switches to a stronger model",
             )),
         }
     }
@@ -232,7 +232,7 @@ async fn model_and_usage(
     Ok((model, sum))
 }
 
-async fn call_records(store: &Store, of: &SessionSummary) -> Result<Vec<CallRecord>> {
+async fn call_records(store: &Store, of: &SessionSummary) -> Result<Vec<ApiCallRecord>> {
     let filter = CallFilter {
         session: Some(of.id.clone()),
         ..CallFilter::default()

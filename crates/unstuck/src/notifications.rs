@@ -1,6 +1,5 @@
 //! Notification targets from the configuration, and delivery while a run is active.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,12 +12,12 @@ use unstuck_notify::{
     DeliveryWorker, MessageFormat, MessageSender, NotificationEvent, NotificationTarget,
     Subscription, Subscriptions, WebhookAddress,
 };
-use unstuck_run::runner::Notifier;
-use unstuck_store::{NewMessage, Store};
+use unstuck_run::runner::NotificationBuilder;
+use unstuck_store::{NewOutboxMessage, Store};
 
 use crate::command_context::CommandContext;
-use crate::config::{self, Config};
-use crate::{clock, environment};
+use crate::config::Config;
+use crate::{clock, environment_variables};
 
 /// Time limit for delivery at the end of a command; the rest stays in the outbox.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
@@ -44,38 +43,31 @@ impl ConfiguredNotifier {
             })
         })
     }
-
-    /// Creates a notifier for the targets of another project.
-    pub(crate) fn of_project(project: &str, session: &CommandContext<'_>) -> Option<Self> {
-        // Its configuration errors are reported when it is used for a run.
-        let config = config::load_in(Path::new(project), session.sources()).ok()?;
-        Self::new(&config, session)
-    }
 }
 
-impl Notifier for ConfiguredNotifier {
+impl NotificationBuilder for ConfiguredNotifier {
     fn notifications_for(
         &self,
         run: &RunProjection,
         events: &[Event],
         at: Timestamp,
-    ) -> Vec<NewMessage> {
+    ) -> Vec<NewOutboxMessage> {
         self.0.build_messages(run, events, at)
     }
 }
 
 /// Creates a sender with the secrets of this process's environment.
 pub(crate) fn sender() -> MessageSender {
-    MessageSender::new(Arc::new(environment::variable))
+    MessageSender::new(Arc::new(environment_variables::variable))
 }
 
-/// A running delivery task.
-pub(crate) struct DeliveryTask {
+/// The task that delivers notifications while a run is active.
+pub(crate) struct NotificationDeliveryTask {
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
 }
 
-impl DeliveryTask {
+impl NotificationDeliveryTask {
     /// Starts to send messages from the outbox.
     pub(crate) fn start(store: &Store) -> Self {
         let courier = DeliveryWorker::new(store.clone(), sender());
@@ -103,7 +95,7 @@ impl DeliveryTask {
 }
 
 fn has_desktop() -> bool {
-    let mut folders = environment::search_path();
+    let mut folders = environment_variables::search_path();
     folders.any(|folder| {
         DESKTOP_PROGRAMS
             .iter()

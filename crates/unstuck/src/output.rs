@@ -18,17 +18,14 @@ pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
 
 /// When to use colors; `auto` respects `NO_COLOR` and the terminal's capabilities
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Color {
-    /// Only on a terminal
+pub(crate) enum ColorMode {
     #[default]
     Auto,
-    /// Always
     Always,
-    /// Never
     Never,
 }
 
-impl Color {
+impl ColorMode {
     pub(crate) fn choice(self) -> ColorChoice {
         match self {
             Self::Auto => ColorChoice::Auto,
@@ -63,7 +60,7 @@ pub(crate) fn terminal_columns(of: impl AsFd) -> Option<usize> {
 /// Buffered standard output that strips colors unless they are enabled.
 pub(crate) struct Output {
     writer: AutoStream<io::Stdout>,
-    color: Color,
+    color: ColorMode,
     pending: Vec<u8>,
     has_written: bool,
 }
@@ -76,7 +73,7 @@ fn json_with_rounded_costs(value: &impl Serialize) -> Result<serde_json::Value> 
 }
 
 impl Output {
-    pub(crate) fn new(color: Color) -> Self {
+    pub(crate) fn new(color: ColorMode) -> Self {
         Self {
             writer: AutoStream::new(io::stdout(), color.choice()),
             color,
@@ -107,7 +104,7 @@ impl Output {
     /// True if standard output is a terminal.
     pub(crate) fn is_terminal(&self) -> bool {
         // A terminal of unknown size is still a terminal.
-        self.color == Color::Always || io::stdout().is_terminal()
+        self.color == ColorMode::Always || io::stdout().is_terminal()
     }
 
     /// True if at least part of a result was written.

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 pub(crate) fn project_of(folder: &Path) -> PathBuf {
     let is_root =
         |folder: &Path| unstuck_config::has_project_file(folder) || folder.join(".git").exists();
-    let home = crate::environment::home();
+    let home = crate::environment_variables::home();
     let folders = unstuck_config::project_dirs(folder, home.as_deref());
     let root = folders.iter().find(|folder| is_root(folder));
     root.copied().unwrap_or(folder).to_owned()
@@ -31,7 +31,7 @@ pub(crate) fn project_at(folder: &Path) -> Result<String> {
         }
         Err(error) => {
             return Err(error)
-                .with_context(|| format!("cannot find the folder {}", folder.display()));
+                .with_context(|| format!("cannot find directory {}", folder.display()));
         }
     };
     Ok(project.display().to_string())
@@ -39,7 +39,7 @@ pub(crate) fn project_at(folder: &Path) -> Result<String> {
 
 /// Abbreviates the home directory to `~`.
 pub(crate) fn abbreviate_home(path: &str) -> String {
-    let home = crate::environment::home();
+    let home = crate::environment_variables::home();
     let rest = home.and_then(|home| Path::new(path).strip_prefix(home).ok().map(Path::to_owned));
     match rest {
         Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),

@@ -6,23 +6,23 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use unstuck_config::section::{self, ExpectJson, OnFailedAttempt, Role};
+use unstuck_config::section::{self, JsonRequirement, OnFailedAttempt, Role};
 use unstuck_core::event::OnStuck;
-use unstuck_core::planner::shell_quote;
+use unstuck_core::recovery_plan::shell_quote;
 use unstuck_core::usage_budget::{UsageBudget, UsageLimit};
+use unstuck_run::answer_expectations::{AnswerExpectations, ExpectedSchema, JsonExpectation};
 use unstuck_run::blobs::content_hash;
-use unstuck_run::expectations::{Expectations, ExpectedSchema, JsonExpectation};
 use unstuck_run::prompt::RolePromptTemplate;
 use unstuck_run::runner::pipeline::{
-    AcceptedSettings, CompletionMarker, LoopCondition, LoopPlan, PipelineSpec, RolePlan,
+    AcceptedProjectSettings, CompletionMarker, LoopCondition, LoopPlan, PipelineSpec, RolePlan,
 };
 use unstuck_run::runner::{AttemptOptions, RequestedRepairMode};
 
 use crate::config::{self, Config, ConfigSources};
-use crate::environment;
+use crate::effective_repair_settings;
+use crate::environment_variables;
 use crate::error_report::error_with_hint;
 use crate::paths::project_of;
-use crate::repair_terms;
 
 /// Command-line overrides for a pipeline.
 #[derive(Debug, Clone, Default)]
@@ -50,25 +50,28 @@ pub(crate) fn build_plan(
     let project = project_of(folder);
     if config.roles().is_empty() {
         let said = match config.files().last() {
-            None => format!("there is no unstuck.toml in {} or above", folder.display()),
-            Some(file) => format!("{} has no [[role]] to run", file.display()),
+            None => format!(
+                "no unstuck.toml found in {} or its parent directories",
+                folder.display()
+            ),
+            Some(file) => format!("{} defines no [[role]]", file.display()),
         };
         return Err(error_with_hint(
             said,
-            "`unstuck run --help` shows a first one; `unstuck exec -- COMMAND` runs a single command",
+            "`unstuck run --help` shows an example; `unstuck exec -- COMMAND` runs a single command",
         ));
     }
     config::ensure_valid(config, &project)?;
     if wanted.max_iterations.is_some() && config.loop_section().is_none() {
         return Err(error_with_hint(
-            "--max-iterations: there is no [loop] in the configuration",
+            "--max-iterations requires [loop] in the configuration",
             "add one, such as [loop] until = \"<promise>DONE</promise>\"",
         ));
     }
     if config::has_endless_loop(config) && wanted.max_iterations.is_none() {
         return Err(error_with_hint(
-            "[loop] does not say when it is done",
-            "until = \"<promise>DONE</promise>\", until.check = \"npm test\" or until.all_roles = true; or max_iterations = 3 to run that often",
+            "[loop] has no end condition",
+            "set until = \"<promise>DONE</promise>\", until.check = \"npm test\" or until.all_roles = true, or limit the loop with max_iterations = 3",
         ));
     }
     let run = config.run();
@@ -78,14 +81,15 @@ pub(crate) fn build_plan(
     let roles: Result<Vec<_>> = roles
         .map(|role| role_plan(config, role, wait, wanted.keep_trying))
         .collect();
-    let repairs = repair_terms::repair_setup_unattended(config, &project, wanted.repair)?;
+    let repairs =
+        effective_repair_settings::repair_setup_unattended(config, &project, wanted.repair)?;
     Ok(PipelineSpec {
         repair: repairs.terms,
         untrusted: repairs.untrusted,
-        project_settings: AcceptedSettings {
+        project_settings: AcceptedProjectSettings {
             in_effect: Some(config.project_settings().clone()),
             on_disk: config.written_settings().clone(),
-            pending_changes: config.held_changes().to_vec(),
+            pending_changes: config.unapproved_changes().to_vec(),
             roles_on_disk: config.written_roles().to_vec(),
         },
         patience: config.escalations().deadline_policy(),
@@ -134,10 +138,10 @@ pub(crate) fn check_task(plan: &PipelineSpec) -> Result<()> {
     match needing.next() {
         Some(role) if plan.task.trim().is_empty() => Err(error_with_hint(
             format!(
-                "context_error: the prompt of `{}` has {{{{ task }}}}, and no task was given",
+                "context_error: the prompt of `{}` uses {{{{ task }}}}, but no task was given",
                 role.id
             ),
-            "unstuck run --task \"what is to be done\", or task = \"…\" under [run]",
+            "run `unstuck run --task \"TASK\"`, or set task = \"…\" in [run]",
         )),
         _ => Ok(()),
     }
@@ -158,8 +162,8 @@ fn role_plan(
     keep_trying: Option<Duration>,
 ) -> Result<RolePlan> {
     let agent = config.agents().get(&role.agent).cloned();
-    let agent = agent.with_context(|| format!("there is no agent `{}`", role.agent))?;
-    let text = config.prompt_of(role).map_err(config::with_hint)?;
+    let agent = agent.with_context(|| format!("unknown agent `{}`", role.agent))?;
+    let text = config.prompt_template(role).map_err(config::with_hint)?;
     let text = text.unwrap_or_default();
     let mut made = config.policy_for(role).map_err(config::with_hint)?;
     if let Some(time) = keep_trying.filter(|_| made.policy.enabled) {
@@ -167,7 +171,7 @@ fn role_plan(
         let from = "--keep-trying".to_owned();
         made.origins.insert("giveUpAfter".to_owned(), from);
     }
-    let playbook = config.playbook_for(role)?;
+    let playbook = config.role_recovery_knowledge(role)?;
     let settings = output_settings(role, &text);
     Ok(RolePlan {
         id: role.id.clone(),
@@ -194,7 +198,7 @@ fn role_plan(
             expect: expectations(config, role)?,
             check: role.expect.check.clone(),
             wait,
-            parks_when_stalled: !environment::is_ci(),
+            parks_when_stalled: !environment_variables::is_ci(),
             ..AttemptOptions::default()
         },
         agent,
@@ -202,15 +206,15 @@ fn role_plan(
     })
 }
 
-fn expectations(config: &Config, role: &Role) -> Result<Expectations> {
+fn expectations(config: &Config, role: &Role) -> Result<AnswerExpectations> {
     let expect = &role.expect;
     let patterns: Result<Vec<_>, _> = expect.matches.iter().map(|text| text.parse()).collect();
-    Ok(Expectations {
+    Ok(AnswerExpectations {
         sections: expect.sections.clone(),
         json: match &expect.json {
-            ExpectJson::No => None,
-            ExpectJson::Any => Some(JsonExpectation::Any),
-            ExpectJson::Schema(path) => Some(JsonExpectation::Schema(read_schema(
+            JsonRequirement::No => None,
+            JsonRequirement::Any => Some(JsonExpectation::Any),
+            JsonRequirement::Schema(path) => Some(JsonExpectation::Schema(read_schema(
                 config, &role.id, path,
             )?)),
         },
@@ -224,7 +228,8 @@ fn read_schema(config: &Config, role: &str, path: &Path) -> Result<ExpectedSchem
     let text = config
         .read_named_file(&format!("role.{role}.expect.json"), path)
         .with_context(|| format!("cannot read {}", path.display()))?;
-    serde_json::from_str(&text).with_context(|| format!("{} is no JSON Schema", path.display()))
+    serde_json::from_str(&text)
+        .with_context(|| format!("{} is not a valid JSON Schema", path.display()))
 }
 
 /// Settings that the output of a role depends on. Limits are left out: changing them does not invalidate the output.
@@ -302,8 +307,8 @@ pub(crate) fn sources_for_run<'a>(
     match (sources.named, path) {
         (Some(_), _) | (None, None) => Ok(sources),
         (None, Some(path)) if !Path::new(path).is_file() => Err(error_with_hint(
-            format!("the configuration {path}, by which it was run, is not there any more"),
-            "--config FILE names another one",
+            format!("configuration file {path} of this run no longer exists"),
+            "specify another file with --config FILE",
         )),
         (None, Some(path)) => Ok(sources.with_file(Some(Path::new(path)))),
     }

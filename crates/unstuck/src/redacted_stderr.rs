@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 use anstream::{AutoStream, ColorChoice};
 use unstuck_core::redact::Redactor;
 
-use crate::environment;
-use crate::output::Color;
+use crate::environment_variables;
+use crate::output::ColorMode;
 
 /// Size limit for buffering an unfinished line; longer lines are redacted in pieces.
 const MAX_BUFFERED: usize = 1 << 20;
@@ -21,7 +21,7 @@ pub(crate) fn redacted(text: &str) -> Cow<'_, str> {
 
 fn redactor() -> &'static Redactor {
     static REDACTOR: OnceLock<Redactor> = OnceLock::new();
-    REDACTOR.get_or_init(environment::redactor)
+    REDACTOR.get_or_init(environment_variables::redactor)
 }
 
 /// True if standard error is a terminal.
@@ -31,7 +31,7 @@ pub(crate) fn is_terminal() -> bool {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "all messages come by here, without secrets"
+    reason = "the only writer of messages; it redacts secrets"
 )]
 fn stderr() -> io::Stderr {
     io::stderr()
@@ -50,7 +50,7 @@ enum StderrTarget {
 
 impl RedactedStderr {
     /// Creates a writer with colors as configured.
-    pub(crate) fn new(color: Color) -> Self {
+    pub(crate) fn new(color: ColorMode) -> Self {
         Self::with_target(StderrTarget::Styled(AutoStream::new(
             stderr(),
             color.choice(),
@@ -59,7 +59,7 @@ impl RedactedStderr {
 
     /// Creates a writer with colors if the terminal supports them.
     pub(crate) fn auto() -> Self {
-        Self::new(Color::Auto)
+        Self::new(ColorMode::Auto)
     }
 
     /// Creates a writer that keeps cursor-control sequences.

@@ -12,7 +12,7 @@ use unstuck_core::repair::needs_network;
 use unstuck_core::views::RepairView;
 
 use crate::output::{BOLD, GREEN, YELLOW};
-use crate::text_display::one_line;
+use crate::sanitized_text::one_line;
 
 /// Maximum length of a command or a reason in a line.
 const MAX_LINE: usize = 160;
@@ -26,17 +26,17 @@ pub(crate) fn event_line(event: &Event) -> Option<String> {
         Event::RepairProposed(one) if one.verdict == PolicyVerdict::Run => None,
         Event::RepairProposed(one) => Some(proposed_line(one)),
         Event::RepairRejected(one) => Some(format!(
-            "{YELLOW}the agent's proposal of a repair is refused{YELLOW:#}: {}",
+            "{YELLOW}proposed fix rejected{YELLOW:#}: {}",
             one_line(&one.reason, MAX_LINE)
         )),
         Event::RepairStarted(one) => Some(format!(
-            "repairing: {BOLD}{}{BOLD:#} ({})",
+            "running fix: {BOLD}{}{BOLD:#} ({})",
             one_line(&one.command, MAX_LINE),
             approval_text(one)
         )),
         Event::RepairExecuted(one) => Some(executed_line(one)),
         Event::RepairFailed(one) => Some(format!(
-            "{YELLOW}the repair did not help{YELLOW:#}: {}",
+            "{YELLOW}fix did not help{YELLOW:#}: {}",
             one_line(&one.error, MAX_LINE)
         )),
         _ => None,
@@ -46,8 +46,8 @@ pub(crate) fn event_line(event: &Event) -> Option<String> {
 fn proposed_line(one: &RepairProposed) -> String {
     let command = one_line(&one.command, MAX_LINE);
     let so = match one.verdict {
-        PolicyVerdict::Deny => "must not run",
-        PolicyVerdict::Ask | PolicyVerdict::Run => "needs your word",
+        PolicyVerdict::Deny => "is not allowed",
+        PolicyVerdict::Ask | PolicyVerdict::Run => "needs approval",
     };
     let why = one_line(&one.reason, MAX_LINE);
     let record = match one.by {
@@ -56,7 +56,7 @@ fn proposed_line(one: &RepairProposed) -> String {
         _ => String::new(),
     };
     format!(
-        "repair {} by {}{record}: {BOLD}{command}{BOLD:#} {so}: {why}",
+        "proposed fix {} from {}{record}: {BOLD}{command}{BOLD:#} {so}: {why}",
         one.id,
         proposer_label(one.by)
     )
@@ -71,13 +71,11 @@ fn executed_line(one: &RepairExecuted) -> String {
     };
     let line = match one.exit_code {
         0 => {
-            format!(
-                "{GREEN}the repair ran{GREEN:#} in {took}{confined}; now what failed is tried again"
-            )
+            format!("{GREEN}fix applied{GREEN:#} in {took}{confined}; retrying")
         }
-        code => format!(
-            "{YELLOW}the repair ended with exit code {code}{YELLOW:#} after {took}{confined}"
-        ),
+        code => {
+            format!("{YELLOW}fix failed with exit code {code}{YELLOW:#} after {took}{confined}")
+        }
     };
     let more = one.side_effects.lines().into_iter();
     let more = more.map(|line| format!("\n  {}", one_line(&line, MAX_TRACE)));
@@ -92,9 +90,9 @@ pub(crate) fn answer_commands(
 ) -> impl Iterator<Item = String> {
     let network = network_flag(repair);
     let answers = [
-        ("allow it", "approve", ""),
-        ("see first what it would change", "preview", network),
-        ("go on without it", "reject", ""),
+        ("approve", "approve", ""),
+        ("preview", "preview", network),
+        ("reject", "reject", ""),
     ];
     let lines = answers
         .map(|(what, command, flag)| format!("{what}: unstuck {command} {short}{flag}{option}"));
@@ -114,18 +112,18 @@ pub(crate) fn network_flag(repair: &str) -> &'static str {
 pub(crate) fn proposer_label(by: Proposer) -> &'static str {
     match by {
         Proposer::Agent => "the agent",
-        Proposer::Fallback => "the agent, as a second way",
-        Proposer::Remembered => "what has helped here before",
-        Proposer::Owner => "your list",
+        Proposer::Fallback => "the agent (fallback)",
+        Proposer::Remembered => "recovery history",
+        Proposer::Owner => "your configuration",
         Proposer::BuiltIn => "unstuck",
     }
 }
 
 fn approval_text(one: &RepairStarted) -> &'static str {
     match (one.source, one.is_unlisted) {
-        (ApprovalSource::Auto, false) => "it stands in your auto_approve",
-        (ApprovalSource::Auto, true) => "nobody listed it; on_unknown is allow",
-        (ApprovalSource::Human, _) => "you allowed it",
+        (ApprovalSource::Auto, false) => "auto-approved",
+        (ApprovalSource::Auto, true) => "not listed; on_unknown = \"allow\"",
+        (ApprovalSource::Human, _) => "approved by you",
     }
 }
 
@@ -134,7 +132,7 @@ pub(crate) fn condition_lines(of: &RepairConditions) -> Vec<(&'static str, Strin
     let mut lines = vec![
         ("sandbox", sanitize(&of.confinement())),
         ("network", of.network_label().to_owned()),
-        ("sees", sanitize(&of.variables.join(" "))),
+        ("env", sanitize(&of.variables.join(" "))),
     ];
     let effects = of.effects.iter();
     lines.extend(effects.map(|effect| ("git", effect.clone())));
@@ -152,7 +150,7 @@ pub(crate) fn outcome_line(story: &RepairView) -> String {
             None => "ran".to_owned(),
         },
         (None, Some(code), _) => format!("exit code {code}"),
-        (None, None, Some(_)) => "allowed".to_owned(),
+        (None, None, Some(_)) => "approved".to_owned(),
         (None, None, None) => one_line(&story.proposed.reason, MAX_LINE),
     };
     let confined = match story.sandbox.as_deref() {
@@ -160,7 +158,7 @@ pub(crate) fn outcome_line(story: &RepairView) -> String {
         Some("none") => "; without a sandbox".to_owned(),
         Some(level) => format!("; in a {level} sandbox"),
     };
-    let more = story.traces.lines().into_iter();
+    let more = story.side_effects.lines().into_iter();
     let more = more.map(|line| format!("; {}", one_line(&line, MAX_TRACE)));
     let line = format!("`{command}` (by {by}): {so}{confined}");
     more.fold(line, |line, more| line + &more)

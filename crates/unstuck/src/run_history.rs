@@ -9,8 +9,8 @@ use unstuck_store::{CostSummary, Lease, RunFilter, SpendingQuery, Store, StoreLo
 
 use crate::error_report::refusal;
 use crate::paths::{abbreviate_home, current_project};
+use crate::sanitized_text::truncate;
 use crate::store::with_hint;
-use crate::text_display::truncate;
 
 /// History of all runs; empty if there is no store yet.
 pub(crate) struct RunHistory {
@@ -25,20 +25,24 @@ pub(crate) struct RunEntry {
     /// Its status as shown in lists.
     pub(crate) state: SessionStatus,
     /// True if a process currently supervises it.
-    pub(crate) driven: bool,
+    pub(crate) supervised: bool,
 }
 
 impl RunEntry {
-    pub(crate) fn new(mut run: RunSummary, driven: bool) -> Self {
-        let state = SessionStatus::for_run(&run, driven);
+    pub(crate) fn new(mut run: RunSummary, supervised: bool) -> Self {
+        let state = SessionStatus::for_run(&run, supervised);
         run.status = state.state;
-        Self { run, state, driven }
+        Self {
+            run,
+            state,
+            supervised,
+        }
     }
 
     /// Returns the status of one of its sessions.
     pub(crate) fn session_status(&self, session: &SessionSummary) -> SessionStatus {
-        let is_abandoned = self.run.finished.is_none() && !self.driven;
-        SessionStatus::for_session(session, is_abandoned)
+        let is_orphaned = self.run.finished.is_none() && !self.supervised;
+        SessionStatus::for_session(session, is_orphaned)
     }
 }
 
@@ -71,8 +75,8 @@ impl RunHistory {
         };
         let runs = self.runs(&filter).await?;
         let listed = runs.into_iter().map(|run| {
-            let driven = alive.contains(&run.id);
-            RunEntry::new(run, driven)
+            let supervised = alive.contains(&run.id);
+            RunEntry::new(run, supervised)
         });
         Ok(listed.collect())
     }
@@ -107,8 +111,8 @@ impl RunHistory {
         };
         Ok(if self.runs(&any).await?.is_empty() {
             refusal(
-                "there are no runs yet",
-                "`unstuck exec -- COMMAND` makes one, `unstuck demo` shows how",
+                "no runs yet",
+                "start one with `unstuck exec -- COMMAND`, or try `unstuck demo`",
             )
         } else {
             refusal(
@@ -116,7 +120,7 @@ impl RunHistory {
                     "no runs in this project ({})",
                     abbreviate_home(&current_project())
                 ),
-                "`unstuck runs` lists those of all projects; name one by its id",
+                "`unstuck runs` lists the runs of all projects; specify one by its id",
             )
         })
     }
@@ -133,17 +137,14 @@ impl RunHistory {
         match (found.len(), found.pop()) {
             (1, Some(run)) => Ok(run),
             (0, _) => Err(refusal(
-                format!(
-                    "there is no run whose id starts with `{}`",
-                    truncate(letters, 40)
-                ),
-                "`unstuck runs` lists them",
+                format!("run `{}` not found", truncate(letters, 40)),
+                "`unstuck runs` lists runs",
             )),
             (_, last) => {
                 let ids = found.iter().chain(&last).map(|run| run.id.to_string());
                 Err(refusal(
-                    format!("`{letters}` is the beginning of several ids"),
-                    format!("one of {}", ids.collect::<Vec<_>>().join(", ")),
+                    format!("`{letters}` is ambiguous"),
+                    format!("use one of {}", ids.collect::<Vec<_>>().join(", ")),
                 ))
             }
         }
@@ -165,14 +166,14 @@ impl RunHistory {
     }
 
     /// Returns the timeline of the selected run, and whether a process currently supervises it.
-    pub(crate) async fn timeline_and_driven(
+    pub(crate) async fn timeline_and_supervision(
         &self,
         letters: Option<&str>,
         now: Timestamp,
     ) -> Result<(RunTimeline, bool)> {
         let run = self.find(letters).await?;
-        let driven = self.is_driven(&run.id, now).await?;
-        Ok((self.timeline(&run.id).await?, driven))
+        let supervised = self.is_driven(&run.id, now).await?;
+        Ok((self.timeline(&run.id).await?, supervised))
     }
 
     /// Returns all events of a run.
@@ -191,8 +192,8 @@ impl RunHistory {
         };
         story.ok_or_else(|| {
             refusal(
-                format!("the beginning of run {run} is not in the store"),
-                "`unstuck store check` looks for damage",
+                format!("the start of run {run} is missing from the store"),
+                "check the store with `unstuck store check`",
             )
         })
     }

@@ -59,13 +59,16 @@ impl<'a> RunRef<'a> {
         let (whose, there) = match self.role {
             Some(role) => (
                 format!("role {role} of run {run}"),
-                "in its newest iteration",
+                " in its newest iteration",
             ),
-            None => (format!("run {run}"), "of them"),
+            None => (format!("run {run}"), ""),
         };
         Err(refusal(
             format!("{whose} has no attempt {number}"),
-            format!("it has {count} {there}"),
+            match count {
+                1 => format!("it has 1 attempt{there}"),
+                count => format!("it has {count} attempts{there}"),
+            },
         ))
     }
 
@@ -134,7 +137,7 @@ impl<'a> RunRef<'a> {
         let Some(plan) = timeline.run.pipeline() else {
             return Err(refusal(
                 format!("run {run} has no roles: it is a single command"),
-                format!("write only the run and the number of the attempt, such as {run}/1"),
+                format!("specify only the run and the attempt number, such as {run}/1"),
             ));
         };
         let of_plan = plan.roles.iter().any(|known| known.id == role_name(role));
@@ -143,14 +146,14 @@ impl<'a> RunRef<'a> {
         match sessions.any(|session| session.part.as_ref().is_some_and(played)) {
             true => Ok(()),
             false if of_plan => Err(refusal(
-                format!("{role} has not begun in run {run}"),
-                format!("`unstuck show {run}` tells how it stands"),
+                format!("{role} has not started in run {run}"),
+                format!("`unstuck show {run}` shows its status"),
             )),
             false => {
                 let roles: Vec<_> = plan.roles.iter().map(|role| role.id.as_str()).collect();
                 Err(refusal(
-                    format!("run {run} has no role `{role}`"),
-                    format!("its roles are {}", roles.join(", ")),
+                    format!("unknown role `{role}` in run {run}"),
+                    format!("valid roles: {}", roles.join(", ")),
                 ))
             }
         }
@@ -160,8 +163,8 @@ impl<'a> RunRef<'a> {
 fn parse_number(word: &str) -> Result<u32> {
     word.parse().map_err(|_| {
         refusal(
-            format!("`{word}` is not the number of an attempt"),
-            "write the run and the number, such as k3v9/2, or the role between them, such as k3v9/tester/2",
+            format!("invalid attempt number `{word}`"),
+            "use RUN/ATTEMPT, such as k3v9/2, or RUN/ROLE/ATTEMPT, such as k3v9/tester/2",
         )
     })
 }
@@ -230,7 +233,7 @@ mod tests {
         assert_eq!(read("/2"), (None, None, Some(2)));
         let wrong = RunRef::parse(Some("k3v9/tester/last")).unwrap_err();
         assert!(
-            wrong.to_string().contains("`last` is not the number"),
+            wrong.to_string().contains("invalid attempt number `last`"),
             "{wrong}"
         );
     }

@@ -6,19 +6,19 @@ use unstuck_run::runner::{is_alive, is_held_here, request_stop};
 use unstuck_store::{Lease, Store, StoreError, StoreLocation};
 
 use crate::clock;
-use crate::run_rendering::is_gateway_client;
-use crate::run_session::state_dir;
+use crate::run_supervision::state_dir;
+use crate::run_title::is_gateway_client;
 
 /// Reasons why a run was not stopped.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StopError {
-    #[error("run {0} is not active; there is nothing to stop")]
+    #[error("run {0} is not active; nothing to stop")]
     NotActive(RunId),
     #[error("run {0} is a client of a gateway; stop the client itself")]
     Client(RunId),
-    #[error("run {run} is active in process {pid} on {host}, which cannot be reached from here")]
+    #[error("run {run} is active (pid {pid} on {host}), which is not reachable from here")]
     OutOfReach { run: RunId, pid: u32, host: String },
-    #[error("process {pid} cannot be signaled: {error}")]
+    #[error("cannot signal process {pid}: {error}")]
     Signal { pid: u32, error: rustix::io::Errno },
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -1,7 +1,7 @@
 //! Registry of the user's running servers: each writes a file in the state directory while it listens.
 #![expect(
     clippy::disallowed_methods,
-    reason = "files in the state folder, out of the agents' reach"
+    reason = "files in the state directory, which agents cannot access"
 )]
 
 use std::fs;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use unstuck_run::process::ProcessId;
 use unstuck_store::StoreLocation;
 
-use crate::environment;
+use crate::environment_variables;
 
 /// A running server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,9 +25,9 @@ pub(crate) struct RunningServer {
 }
 
 /// Registration of this process; removed on drop.
-pub(crate) struct ServerRegistration(PathBuf);
+pub(crate) struct RunningServerFile(PathBuf);
 
-impl Drop for ServerRegistration {
+impl Drop for RunningServerFile {
     fn drop(&mut self) {
         // A registration of a dead process is ignored anyway.
         let _ = fs::remove_file(&self.0);
@@ -35,7 +35,7 @@ impl Drop for ServerRegistration {
 }
 
 /// Registers this process as listening; none if there is no location for it.
-pub(crate) fn register(listen: SocketAddr, store: &StoreLocation) -> Option<ServerRegistration> {
+pub(crate) fn register(listen: SocketAddr, store: &StoreLocation) -> Option<RunningServerFile> {
     let folder = registry_dir()?;
     fs::create_dir_all(&folder).ok()?;
     let process = ProcessId::own();
@@ -46,7 +46,7 @@ pub(crate) fn register(listen: SocketAddr, store: &StoreLocation) -> Option<Serv
     };
     let path = folder.join(format!("{}.json", process.pid));
     fs::write(&path, serde_json::to_vec(&server).ok()?).ok()?;
-    Some(ServerRegistration(path))
+    Some(RunningServerFile(path))
 }
 
 /// Returns the running servers of this store, by address.
@@ -64,7 +64,7 @@ pub(crate) fn running_for_store(store: &StoreLocation) -> Vec<RunningServer> {
 }
 
 fn registry_dir() -> Option<PathBuf> {
-    Some(environment::state_dir()?.join("servers"))
+    Some(environment_variables::state_dir()?.join("servers"))
 }
 
 /// Returns the store as an absolute path.

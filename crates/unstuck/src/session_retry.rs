@@ -5,26 +5,28 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use unstuck_core::decision::ConcreteChange;
+use unstuck_core::decision::ConcreteAttemptChange;
 use unstuck_core::escalation::EscalationAnswer;
 use unstuck_core::event::{Event, EventRecord, SessionId, WaitEndCause, WaitEnded};
 use unstuck_core::views::{RunStatus, RunSummary, SessionSummary};
 use unstuck_core::{RunId, SessionState};
 use unstuck_run::runner::{
-    EventWriter, Notifier, PromptPreview, RetryPreview, RetryRequest, request_retry,
+    EventWriter, NotificationBuilder, RetryPreviewInput, RetryPromptPreview, SessionRetryRequest,
+    request_retry,
 };
 use unstuck_store::{Append, EscalationFilter, EscalationRow};
 
-use crate::agent_restrictions::person_only_error;
+use crate::agent_restrictions::human_only_error;
 use crate::command_context::CommandContext;
-use crate::config::{self, Config};
+use crate::config::Config;
 use crate::error_report::refusal;
 use crate::escalation_answers::{self, AnswerEffect, AnswerInput};
 use crate::notifications::ConfiguredNotifier;
+use crate::project_setting_changes::load_for_answers;
 use crate::run_history::RunHistory;
-use crate::run_rendering::is_gateway_client;
-use crate::run_session::{ConfiguredKnowledge, state_dir};
-use crate::{clock, environment, project_trust, runtime};
+use crate::run_supervision::{ConfiguredKnowledge, state_dir};
+use crate::run_title::is_gateway_client;
+use crate::{async_runtime, clock, environment_variables, project_trust};
 
 /// Template that adds the failure to the prompt.
 const ERROR_CONTEXT: &str = "error_context";
@@ -44,19 +46,19 @@ pub(crate) struct RetryChanges {
 
 impl RetryChanges {
     /// Returns the changes without the message.
-    fn changes_without_message(&self, recovery: &SessionState) -> Vec<ConcreteChange> {
+    fn changes_without_message(&self, recovery: &SessionState) -> Vec<ConcreteAttemptChange> {
         let context = self.context && self.prompt.is_none();
         let mut changes = Vec::new();
-        changes.extend(context.then(|| ConcreteChange::Prompt(ERROR_CONTEXT.to_owned())));
-        changes.extend(self.prompt.clone().map(ConcreteChange::PromptText));
+        changes.extend(context.then(|| ConcreteAttemptChange::Prompt(ERROR_CONTEXT.to_owned())));
+        changes.extend(self.prompt.clone().map(ConcreteAttemptChange::PromptText));
         let from = recovery.model().unwrap_or("unknown");
         let model = self.model.as_deref().filter(|model| *model != from);
-        changes.extend(model.map(|to| ConcreteChange::Model {
+        changes.extend(model.map(|to| ConcreteAttemptChange::Model {
             from: from.to_owned(),
             to: to.to_owned(),
         }));
         let before = recovery.spec().timeout_ms.map(|millis| millis / 1000);
-        changes.extend(self.timeout.map(|time| ConcreteChange::Timeout {
+        changes.extend(self.timeout.map(|time| ConcreteAttemptChange::Timeout {
             from_seconds: before,
             to_seconds: time.as_secs().max(1),
         }));
@@ -64,11 +66,11 @@ impl RetryChanges {
     }
 
     /// Returns all changes.
-    fn changes(&self, recovery: &SessionState) -> Vec<ConcreteChange> {
+    fn changes(&self, recovery: &SessionState) -> Vec<ConcreteAttemptChange> {
         let mut changes = self.changes_without_message(recovery);
         // A full prompt already contains the message.
         if !self.message.trim().is_empty() && self.prompt.is_none() {
-            changes.insert(0, ConcreteChange::UserMessage(self.message.clone()));
+            changes.insert(0, ConcreteAttemptChange::UserMessage(self.message.clone()));
         }
         changes
     }
@@ -103,8 +105,8 @@ impl RetryTarget {
     pub(crate) fn find(id: &SessionId, session: &CommandContext<'_>) -> Result<Self> {
         let none = || {
             refusal(
-                format!("there is no session {}", id.as_str()),
-                "`unstuck show RUN` tells the sessions of a run",
+                format!("session {} not found", id.as_str()),
+                "`unstuck show RUN` lists the sessions of a run",
             )
         };
         let (run, _) = id.as_str().rsplit_once('-').ok_or_else(none)?;
@@ -117,7 +119,7 @@ impl RetryTarget {
         id: Option<&SessionId>,
         session: &CommandContext<'_>,
     ) -> Result<Self> {
-        let (run, events, is_driven) = runtime::block_on(async {
+        let (run, events, is_driven) = async_runtime::block_on(async {
             let history = RunHistory::open(session.store).await?;
             let found = history.find(Some(run.as_str())).await?;
             let events = history.events(&found.id).await?;
@@ -134,17 +136,14 @@ impl RetryTarget {
         };
         let none = || {
             refusal(
-                format!(
-                    "run {} has nothing to try again: it is done",
-                    run.id.short()
-                ),
-                "`unstuck resume --restart ROLE` runs a role again; `unstuck exec` starts anew",
+                format!("run {} succeeded; nothing to retry", run.id.short()),
+                "`unstuck resume --restart ROLE` re-runs a role; `unstuck exec` starts a new run",
             )
         };
         let meant = meant.ok_or_else(none)?;
         let question = open_escalation_of(&meant, &run.id, session)?;
         Ok(Self {
-            config: config::load_in(Path::new(&run.project), session.sources())?,
+            config: load_for_answers(&run.id, &run.project, session)?,
             session: meant,
             run,
             events,
@@ -183,7 +182,7 @@ impl RetryTarget {
         &self,
         different: &RetryChanges,
         session: &CommandContext<'_>,
-    ) -> Result<PromptPreview> {
+    ) -> Result<RetryPromptPreview> {
         let (recovery, would) = self.preview(different, session)?;
         self.check_possible(different, &recovery, &would)?;
         Ok(would)
@@ -193,9 +192,9 @@ impl RetryTarget {
         &self,
         different: &RetryChanges,
         session: &CommandContext<'_>,
-    ) -> Result<(SessionState, PromptPreview)> {
+    ) -> Result<(SessionState, RetryPromptPreview)> {
         let known = ConfiguredKnowledge::new(&self.config, self.config.agents());
-        let foresight = RetryPreview {
+        let foresight = RetryPreviewInput {
             knowledge_source: &known,
             state: &state_dir(session.store),
             project: Path::new(&self.run.project),
@@ -203,8 +202,11 @@ impl RetryTarget {
         };
         let recovery = foresight.session_state(&self.session.id).ok_or_else(|| {
             refusal(
-                format!("{} is a client's own session", self.session.id.as_str()),
-                "only its client can try again",
+                format!(
+                    "session {} belongs to a gateway client",
+                    self.session.id.as_str()
+                ),
+                "only the client can retry it",
             )
         })?;
         let would =
@@ -217,24 +219,24 @@ impl RetryTarget {
         &self,
         different: &RetryChanges,
         recovery: &SessionState,
-        would: &PromptPreview,
+        would: &RetryPromptPreview,
     ) -> Result<()> {
         if let Some(why) = &recovery.spec().unrepeatable_reason {
             return Err(refusal(
-                format!("{} cannot be tried again: {why}", self.session.id.as_str()),
-                "start it anew",
+                format!("cannot retry session {}: {why}", self.session.id.as_str()),
+                "start a new run",
             ));
         }
         if different.changes_prompt() && !would.accepts_prompt {
             return Err(refusal(
-                "it is no agent whose prompt is known, so nothing can be told to it",
-                "leave out words and error context: the same command is tried again",
+                "cannot add instructions: not a recognized agent",
+                "omit the message and the error context to retry the same command",
             ));
         }
         if different.model.is_some() && !would.accepts_model {
             return Err(refusal(
-                "its model cannot be set from outside",
-                "leave the model out, or change the command",
+                "cannot set the model of this command",
+                "omit the model, or change the command",
             ));
         }
         Ok(())
@@ -248,12 +250,15 @@ impl RetryTarget {
         session: &CommandContext<'_>,
     ) -> Result<RetryEffect> {
         if let Some(why) = project_trust::agent_evidence() {
-            return Err(person_only_error("have something tried again", &why));
+            return Err(human_only_error("request a retry", &why));
         }
         if is_gateway_client(&self.run) && self.escalation.is_none() {
             return Err(refusal(
-                format!("{} is a client's own session", self.session.id.as_str()),
-                "only its client can try again",
+                format!(
+                    "session {} belongs to a gateway client",
+                    self.session.id.as_str()
+                ),
+                "only the client can retry it",
             ));
         }
         let (recovery, would) = self.preview(different, session)?;
@@ -286,7 +291,7 @@ impl RetryTarget {
             who,
             changes: &different.changes_without_message(recovery),
         };
-        let given = escalation_answers::answer_as(question, &giving, &self.config, session)?;
+        let given = escalation_answers::answer_as(question, &giving, session)?;
         Ok(match given {
             AnswerEffect::Delivered | AnswerEffect::Recorded | AnswerEffect::Ended(_) => {
                 RetryEffect::Delivered
@@ -306,13 +311,10 @@ impl RetryTarget {
         };
         Err(refusal(
             format!(
-                "{} belongs to iteration {own}, and its run is at iteration {newest}",
+                "{} belongs to iteration {own}, but its run is at iteration {newest}",
                 self.session.id.as_str()
             ),
-            format!(
-                "`unstuck resume {}` goes on with the run",
-                self.run.id.short()
-            ),
+            format!("`unstuck resume {}` continues the run", self.run.id.short()),
         ))
     }
 
@@ -330,8 +332,8 @@ impl RetryTarget {
         }
         if self.is_driven {
             return Err(refusal(
-                format!("{id} is at work at this moment"),
-                "stop its run first, or wait until it has ended",
+                format!("session {id} is running"),
+                "stop its run first, or wait until it ends",
             ));
         }
         self.check_current()?;
@@ -346,21 +348,26 @@ impl RetryTarget {
                     restart: vec![role],
                 }),
                 Some(_) => Err(refusal(
-                    format!("{id} is done, and is only run again as it is"),
-                    "leave the options out: the role is run again, with all that depend on it",
+                    format!("session {id} succeeded and can only be re-run unchanged"),
+                    "omit the options to re-run the role and all roles that depend on it",
                 )),
-                None => Err(refusal(format!("{id} is done"), "start it anew")),
+                None => Err(refusal(
+                    format!("session {id} already succeeded"),
+                    "start a new run",
+                )),
             };
         }
-        runtime::block_on(async {
-            let redactor = Arc::new(environment::redactor());
+        async_runtime::block_on(async {
+            let redactor = Arc::new(environment_variables::redactor());
             let store = crate::store::open(session.store, redactor).await?;
-            let notifying = ConfiguredNotifier::of_project(&self.run.project, session);
+            let notifying = ConfiguredNotifier::new(&self.config, session);
             let scribe = EventWriter {
                 store: &store,
-                notifier: notifying.as_ref().map(|hooks| hooks as &dyn Notifier),
+                notifier: notifying
+                    .as_ref()
+                    .map(|hooks| hooks as &dyn NotificationBuilder),
             };
-            let wanted = RetryRequest {
+            let wanted = SessionRetryRequest {
                 run: &self.run.id,
                 session: &self.session.id,
                 changes: &changes,
@@ -379,8 +386,8 @@ impl RetryTarget {
 impl RetryTarget {
     /// Ends the wait: the supervising process retries at once.
     fn end_wait(&self, session: &CommandContext<'_>) -> Result<RetryEffect> {
-        runtime::block_on(async {
-            let redactor = Arc::new(environment::redactor());
+        async_runtime::block_on(async {
+            let redactor = Arc::new(environment_variables::redactor());
             let store = crate::store::open(session.store, redactor).await?;
             let ended = WaitEnded {
                 session: Some(self.session.id.clone()),
@@ -428,10 +435,10 @@ fn check_no_blocking_escalation(open: &[EscalationRow], meant: &SessionSummary) 
         let (id, run) = (&question.request.id, question.run.short());
         return Err(refusal(
             format!(
-                "run {run} waits for an answer, which a retry does not give: {}",
+                "run {run} needs your input; a retry does not answer it: {}",
                 question.request.reason
             ),
-            format!("`unstuck inbox {id}` shows it and what can be answered"),
+            format!("`unstuck inbox {id}` shows the request and its answers"),
         ));
     }
     Ok(())

@@ -52,38 +52,38 @@ pub(crate) fn with_hint(error: StoreError) -> anyhow::Error {
 fn hint(error: &StoreError) -> Option<String> {
     let hint = match error {
         StoreError::Unsupported { .. } => {
-            "--store takes the path of a file, like ~/history/unstuck.db".into()
+            "specify the path of a file, such as --store ~/history/unstuck.db".into()
         }
         StoreError::NewerSchema { .. } => {
-            "update unstuck, or name another file with --store; nothing was changed".into()
+            "update unstuck, or specify another file with --store; nothing was changed".into()
         }
         StoreError::Corrupt { path, .. } => format!(
-            "move it away with its -wal file and go on with a new one, or go back to a copy {}.bak-v… if there is one; nothing was changed",
+            "move it and its -wal file away to start with a new one, or restore a backup ({}.bak-v…) if one exists; nothing was changed",
             path.display()
         ),
-        StoreError::NotAStore { .. } => "name another file with --store or UNSTUCK_STORE".into(),
+        StoreError::NotAStore { .. } => "specify another file with --store or UNSTUCK_STORE".into(),
         StoreError::ReadOnly { .. } => {
-            "make it writable, or name a file elsewhere with --store or UNSTUCK_STORE".into()
+            "make it writable, or specify another file with --store or UNSTUCK_STORE".into()
         }
         StoreError::Inaccessible { .. } => {
-            "check the path and its permissions, or name a file elsewhere with --store or UNSTUCK_STORE".into()
+            "check the path and its permissions, or specify another file with --store or UNSTUCK_STORE".into()
         }
         StoreError::Full { path } => format!(
-            "make room, or `unstuck store prune --older-than 30d` and `unstuck store vacuum`; what was kept before is safe in {}",
+            "free disk space, or run `unstuck store prune --older-than 30d` and `unstuck store vacuum`; existing data in {} is safe",
             path.display()
         ),
-        StoreError::Busy { .. } => "try again; another unstuck is writing much, or has hung".into(),
-        StoreError::LostLease { .. } => "let the other process go on with it".into(),
+        StoreError::Busy { .. } => "retry later; another unstuck process is busy writing or hangs".into(),
+        StoreError::LostLease { .. } => "let the other process continue it".into(),
         StoreError::UnknownRun { .. } => {
-            "`unstuck runs` lists the runs".into()
+            "`unstuck runs` lists runs".into()
         }
         StoreError::Database(_) => {
-            "`unstuck store check` tells more; --store FILE names another file".into()
+            "check it with `unstuck store check`, or specify another file with --store FILE".into()
         }
         StoreError::UnknownEscalation { .. }
         | StoreError::AlreadyAnswered { .. }
-        | StoreError::EscalationChanged { .. } => "`unstuck inbox` lists what waits".into(),
-        StoreError::SettingChanged { .. } => "look at it again, then change it".into(),
+        | StoreError::EscalationChanged { .. } => "`unstuck inbox` lists open requests".into(),
+        StoreError::SettingChanged { .. } => "reload it, then apply your change again".into(),
         StoreError::RunExists { .. } => return None,
     };
     Some(hint)

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use futures_util::future::try_join_all;
-use unstuck_core::event::{CallOutcome, CallRecord, Event, RunId};
+use unstuck_core::event::{ApiCallOutcome, ApiCallRecord, Event, RunId};
 use unstuck_core::{Kind, Timestamp};
 use unstuck_store::{Append, Store, StoreLocation, StoreOptions};
 
@@ -123,7 +123,7 @@ fn attempt_ended(run: &RunId, model: &str, number: u32, attempt: u32) -> Event {
     let mut end = serde_json::json!({
         "event": "attempt_succeeded", "session": run.session_id(1), "number": attempt, "exit_code": 0,
         "duration_ms": 1234, "stdout_bytes": 100, "stderr_bytes": 20, "model": model, "used": { "cost_usd": 0.01 },
-        "answering": { "kind": "rate_limit", "level": "same" },
+        "cause": { "kind": "rate_limit", "level": "same" },
     });
     if attempt.is_multiple_of(4) {
         return event_from_json(end);
@@ -139,14 +139,14 @@ fn attempt_ended(run: &RunId, model: &str, number: u32, attempt: u32) -> Event {
     event_from_json(end)
 }
 
-fn client_call(number: u32, start: i64) -> CallRecord {
+fn client_call(number: u32, start: i64) -> ApiCallRecord {
     let at = start + i64::from(number) * (DAYS * DAY_MS / i64::from(CALLS));
-    CallRecord {
+    ApiCallRecord {
         at: Timestamp::from_millis(at),
         outcome: match number % 20 {
-            0 => CallOutcome::Failed,
-            1 => CallOutcome::Recovered,
-            _ => CallOutcome::Answered,
+            0 => ApiCallOutcome::Failed,
+            1 => ApiCallOutcome::Recovered,
+            _ => ApiCallOutcome::Answered,
         },
         kind: (number % 20 < 2).then_some(Kind::RateLimit),
         ..sample_call(number)

@@ -9,7 +9,9 @@ use tokio::runtime::Runtime;
 use unstuck_core::views::RunStatus;
 use unstuck_core::{Kind, Timestamp};
 use unstuck_run::clock::Clock;
-use unstuck_store::{EventFilter, EventOrder, FailureQuery, RecoveryQuery, RunFilter, Store};
+use unstuck_store::{
+    EventFilter, EventOrder, FailureQuery, RecoveryStatisticsQuery, RunFilter, Store,
+};
 
 use crate::load_client::Client;
 use crate::measure::{ROUNDS, Samples, now};
@@ -26,7 +28,7 @@ pub(crate) fn measure(table: &mut FigureTable) -> Result<()> {
     let path = folder.path().join("store.db");
     let at = Clock::System.reading().at;
     let store = runtime.block_on(history::fill_store(&path, at))?;
-    table.section("7a. What pages ask, with 1 000 000 events of 90 days and 100 000 calls")?;
+    table.section("7a. Dashboard queries: 1,000,000 events in 90 days, 100,000 calls")?;
     for (what, question) in STORE_QUERIES {
         let mut times = Samples::default();
         for _ in 0..ROUNDS {
@@ -37,22 +39,22 @@ pub(crate) fn measure(table: &mut FigureTable) -> Result<()> {
         table.row(what, &times.map(millis), "ms", FigureTarget::None)?;
     }
     runtime.block_on(store.close())?;
-    table.section("7b. Pages and answers of `unstuck serve` on that store, whole")?;
+    table.section("7b. Whole pages and API responses of `unstuck serve`, same store")?;
     pages(&runtime, &path, table)
 }
 
 /// Paths that a browser or a program requests.
 const PATHS: [(&str, &str); 14] = [
-    ("page Now", "/"),
-    ("page Runs", "/runs"),
-    ("page of a run", "/runs/RUN"),
-    ("page of a session", "/sessions/RUN-1"),
-    ("page Inbox", "/inbox"),
-    ("page of a question", "/inbox/RUN-e1"),
-    ("page Failures", "/failures"),
-    ("page Failures, a year", "/failures?days=366"),
-    ("page Policies", "/policies"),
-    ("page Settings", "/settings"),
+    ("page: Now", "/"),
+    ("page: Runs", "/runs"),
+    ("page: run", "/runs/RUN"),
+    ("page: session", "/sessions/RUN-1"),
+    ("page: Inbox", "/inbox"),
+    ("page: request", "/inbox/RUN-e1"),
+    ("page: Failures", "/failures"),
+    ("page: Failures, one year", "/failures?days=366"),
+    ("page: Policies", "/policies"),
+    ("page: Settings", "/settings"),
     ("GET /api/sessions", "/api/sessions"),
     ("GET /api/escalations", "/api/escalations"),
     ("GET /api/analytics/failures", "/api/analytics/failures"),
@@ -94,19 +96,16 @@ enum StoreQuery {
 
 const STORE_QUERIES: [(&str, StoreQuery); 9] = [
     ("failures, all", StoreQuery::Failures),
-    ("failures, the last 7 days", StoreQuery::FailuresOfWeek),
+    ("failures, last 7 days", StoreQuery::FailuresOfWeek),
     (
         "failures, one project and kind",
         StoreQuery::FailuresOfProject,
     ),
-    ("100 single failures", StoreQuery::FailureList),
+    ("100 individual failures", StoreQuery::FailureList),
     ("recoveries", StoreQuery::Recoveries),
     ("projects", StoreQuery::Projects),
     ("50 runs", StoreQuery::Runs),
-    (
-        "50 runs of one project that failed",
-        StoreQuery::RunsThatFailed,
-    ),
+    ("50 failed runs of one project", StoreQuery::RunsThatFailed),
     ("100 newest events", StoreQuery::Events),
 ];
 
@@ -128,7 +127,11 @@ async fn run_query(store: &Store, question: StoreQuery, now: Timestamp) -> Resul
         }
         StoreQuery::FailuresOfProject => drop(store.failure_analytics(&of_project).await?),
         StoreQuery::FailureList => drop(store.failure_page(&of_project, None, 100).await?),
-        StoreQuery::Recoveries => drop(store.recovery_report(&RecoveryQuery::default()).await?),
+        StoreQuery::Recoveries => drop(
+            store
+                .recovery_report(&RecoveryStatisticsQuery::default())
+                .await?,
+        ),
         StoreQuery::Projects => drop(store.projects().await?),
         StoreQuery::Runs => drop(store.run_page(&RunFilter::default()).await?),
         StoreQuery::RunsThatFailed => {

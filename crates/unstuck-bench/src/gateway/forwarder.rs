@@ -1,4 +1,8 @@
 //! The baseline: a plain forwarder built with the same libraries.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the benchmark's own temporary directory"
+)]
 
 use std::net::SocketAddr;
 use std::path::Path;

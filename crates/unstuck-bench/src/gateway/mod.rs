@@ -27,7 +27,7 @@ const FAST_SCRIPT: &str = "record = false\n[pace]\nchunks = 50\nchunk_bytes = 40
 const SLOW_SCRIPT: &str = "record = false\n[pace]\nchunks = 100\nchunk_bytes = 40\nbetween = \"100ms\"\n[[step]]\nanswer = {}\ntimes = \"always\"\n";
 
 pub(crate) fn measure(table: &mut FigureTable) -> Result<()> {
-    table.section("12. The gateway, no failures, everything recorded")?;
+    table.section("12. Gateway without failures, everything recorded")?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -38,7 +38,7 @@ pub(crate) fn measure(table: &mut FigureTable) -> Result<()> {
     let bare = stage.start_forwarder(upstream.address)?;
     let nginx = stage.start_nginx(upstream.address)?;
     table.row(
-        "memory, idle",
+        "memory when idle",
         &[gateway.memory()].into_iter().collect(),
         "MB",
         FigureTarget::AtMost(30.0),
@@ -136,7 +136,7 @@ impl Contestants<'_> {
             FigureTarget::AtMost(1.5),
         )?;
         table.row(
-            "processor time a request",
+            "CPU time per request",
             &cpu,
             "ms",
             FigureTarget::AtMost(0.5),
@@ -162,7 +162,7 @@ impl Contestants<'_> {
             }
         }
         table.row(
-            "bare forwarder, streams of 50 pieces",
+            "bare forwarder, streams of 50 chunks",
             &bare,
             "streams/s",
             FigureTarget::None,
@@ -208,11 +208,11 @@ fn measure_stream_memory(
         while let Some(done) = clients.join_next().await {
             whole += usize::from(done?.is_ok_and(|got| got.status == 200));
         }
-        anyhow::ensure!(whole == STREAMS, "only {whole} streams came to their end");
+        anyhow::ensure!(whole == STREAMS, "only {whole} streams completed");
         Ok(memory)
     })?;
     table.row(
-        "memory with 1000 streams under way",
+        "memory with 1000 open streams",
         &[memory].into_iter().collect(),
         "MB",
         FigureTarget::AtMost(200.0),

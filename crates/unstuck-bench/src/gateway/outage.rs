@@ -40,7 +40,7 @@ pub(super) fn measure(
     stage: &ProcessFixture,
     table: &mut FigureTable,
 ) -> Result<()> {
-    table.section("13. A brownout: 70 % of the capacity lost for 60 s, 500 clients")?;
+    table.section("13. Brownout: 70% of the capacity lost for 60 s, 500 clients")?;
     let upstream = stage.start_upstream(BROWNOUT)?;
     let plain = runtime.block_on(run_brownout(
         upstream.address,
@@ -48,7 +48,7 @@ pub(super) fn measure(
         PLAIN_PATH,
         ClientRetries::Thrice,
     ))?;
-    plain.show("clients that retry thrice", FigureTarget::None, table)?;
+    plain.show("clients with 3 retries", FigureTarget::None, table)?;
     let upstream = stage.start_upstream(BROWNOUT)?;
     let gateway = stage.start_gateway(&[upstream.address], &[])?;
     let ours = runtime.block_on(run_brownout(
@@ -60,18 +60,18 @@ pub(super) fn measure(
     ours.show("through the gateway", FigureTarget::AtMost(1.2), table)?;
     let one = |value: f64| [value].into_iter().collect::<Samples>();
     table.row(
-        "goodput ÷ what is left, worst 5 s",
+        "goodput ÷ remaining capacity, worst 5 s",
         &one(ours.worst),
         "×",
         FigureTarget::AtLeast(0.9),
     )?;
     table.row(
-        "back to normal after it",
+        "recovery time after the brownout",
         &one(ours.normal_after),
         "s",
         FigureTarget::AtMost(5.0),
     )?;
-    table.section("14. One call of five fails for a moment")?;
+    table.section("14. One in five calls fails temporarily")?;
     let upstream = stage.start_upstream(FLAKY)?;
     let gateway = stage.start_gateway(&[upstream.address], &[])?;
     runtime.block_on(measure_flaky(gateway.address, table))
@@ -96,7 +96,7 @@ struct Brownout {
 
 impl Brownout {
     fn show(&self, who: &str, target: FigureTarget, table: &mut FigureTable) -> Result<()> {
-        let what = format!("requests at the upstream ÷ meant, {who}");
+        let what = format!("upstream requests ÷ intended, {who}");
         table.row(&what, &[self.load].into_iter().collect(), "×", target)
     }
 }

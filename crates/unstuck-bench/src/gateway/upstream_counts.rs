@@ -50,5 +50,5 @@ pub(super) async fn wait_for_in_flight(upstream: SocketAddr, wanted: u64) -> Res
         tokio::time::sleep(POLL_INTERVAL).await;
     }
     let most = fetch_counts(upstream).await?.most_in_flight;
-    bail!("only {most} of {wanted} requests were under way at a time: this machine is too busy");
+    bail!("only {most} of {wanted} requests were in flight at once: this machine is too busy");
 }

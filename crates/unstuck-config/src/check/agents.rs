@@ -1,7 +1,8 @@
 //! Checks of user-defined agents and of the agent each role runs.
 
 use unstuck_core::agent::{
-    Agent, AgentFile, Agents, BuildError, CommandInputs, CommandPart, CommandSpec,
+    Agent, AgentCommandInputs, AgentCommandSpec, AgentDefinition, Agents, CommandBuildError,
+    CommandPart,
 };
 
 use super::{ConfigChecker, unknown_name};
@@ -20,9 +21,9 @@ impl ConfigChecker<'_> {
         }
     }
 
-    fn check_base_agent(&mut self, key: &str, file: &AgentFile, like: &str) {
+    fn check_base_agent(&mut self, key: &str, file: &AgentDefinition, like: &str) {
         let own = &self.config.root.agents;
-        let path = format!("agents.{key}.like");
+        let path = format!("agents.{key}.base_agent");
         let is_built_in = Agents::built_in().get(like).is_some();
         let is_own = own
             .values()
@@ -33,7 +34,7 @@ impl ConfigChecker<'_> {
             self.report(&path, text);
         } else if is_cyclic(file, own.values()) {
             let text = format!(
-                "`{}` is like itself, by way of `{like}`; one of them must say all",
+                "`{}` inherits from itself through `{like}`; remove `base_agent` from one of them",
                 file.id
             );
             self.report(&path, text);
@@ -61,22 +62,22 @@ impl ConfigChecker<'_> {
             }
             return;
         }
-        let prompt = self.config.prompt_of(role).ok().flatten();
-        let mut call = CommandInputs {
+        let prompt = self.config.prompt_template(role).ok().flatten();
+        let mut call = AgentCommandInputs {
             command: &role.command,
             prompt: prompt.as_deref().unwrap_or_default(),
             prompt_file: Some("-"),
             model: role.model.as_deref(),
             tools: &role.allowed_tools,
             args: &role.args,
-            ..CommandInputs::default()
+            ..AgentCommandInputs::default()
         };
         while let Err(cannot) = agent.build_command(&call) {
             let (key, text) = build_error_text(&cannot, role);
             self.report(&path(key), text);
             match cannot {
-                BuildError::NoModel { .. } => call.model = None,
-                BuildError::NoTools { .. } => call.tools = &[],
+                CommandBuildError::NoModel { .. } => call.model = None,
+                CommandBuildError::NoTools { .. } => call.tools = &[],
                 _ => break,
             }
         }
@@ -89,12 +90,12 @@ fn command_problems(role: &Role) -> Vec<String> {
         return Vec::new();
     }
     let words = role.command.iter().cloned().map(CommandPart::Word);
-    let file = AgentFile {
-        call: CommandSpec {
+    let file = AgentDefinition {
+        call: AgentCommandSpec {
             command: words.collect(),
-            ..CommandSpec::default()
+            ..AgentCommandSpec::default()
         },
-        ..AgentFile::default()
+        ..AgentDefinition::default()
     };
     let problems = file.with_id("role").check();
     problems
@@ -104,39 +105,40 @@ fn command_problems(role: &Role) -> Vec<String> {
 }
 
 /// Returns the key at fault and the advice for a build error.
-fn build_error_text(cannot: &BuildError, role: &Role) -> (&'static str, String) {
+fn build_error_text(cannot: &CommandBuildError, role: &Role) -> (&'static str, String) {
     let text = cannot.to_string();
     match cannot {
-        BuildError::NoCommand { agent } => (
+        CommandBuildError::NoCommand { agent } => (
             "agent",
-            format!(
-                "the agent `{agent}` needs a `command`, such as [\"sh\", \"-c\", \"make test\"]"
-            ),
+            format!("agent `{agent}` needs a `command`, such as [\"sh\", \"-c\", \"make test\"]"),
         ),
-        BuildError::OwnCommand { agent } => (
+        CommandBuildError::OwnCommand { agent } => (
             "command",
             format!(
-                "the agent `{agent}` has a command of its own; `args` adds words to it, agent = \"command\" runs this one"
+                "agent `{agent}` already has a command; add arguments with `args`, or set agent = \"command\" to run this one"
             ),
         ),
-        BuildError::NoModel { .. } if role.command.is_empty() => {
-            ("model", format!("{text}; leave `model` out"))
+        CommandBuildError::NoModel { .. } if role.command.is_empty() => {
+            ("model", format!("{text}; remove `model`"))
         }
-        BuildError::NoModel { .. } => (
+        CommandBuildError::NoModel { .. } => (
             "model",
-            format!("{text}; put \"{{model}}\" into `command`, or leave `model` out"),
+            format!("{text}; add \"{{model}}\" to `command`, or remove `model`"),
         ),
-        BuildError::NoTools { .. } => ("allowed_tools", text),
-        BuildError::TooLong { .. } if role.prompt.is_some() => ("prompt", text),
-        BuildError::TooLong { .. } => ("prompt_file", text),
-        BuildError::PromptInShell { .. } if !role.command.is_empty() => ("command", text),
+        CommandBuildError::NoTools { .. } => ("allowed_tools", text),
+        CommandBuildError::TooLong { .. } if role.prompt.is_some() => ("prompt", text),
+        CommandBuildError::TooLong { .. } => ("prompt_file", text),
+        CommandBuildError::PromptInShell { .. } if !role.command.is_empty() => ("command", text),
         _ => ("agent", text),
     }
 }
 
-/// Returns whether an agent's `like` chain is cyclic.
-fn is_cyclic<'f>(file: &'f AgentFile, own: impl Iterator<Item = &'f AgentFile> + Clone) -> bool {
-    let above = |file: &AgentFile| {
+/// Returns whether an agent's `base_agent` chain is cyclic.
+fn is_cyclic<'f>(
+    file: &'f AgentDefinition,
+    own: impl Iterator<Item = &'f AgentDefinition> + Clone,
+) -> bool {
+    let above = |file: &AgentDefinition| {
         let like = file.base_agent.clone();
         let mut own = own.clone();
         own.find(|other| Some(&other.id) == like.as_ref() && other.id != file.id)

@@ -25,10 +25,7 @@ impl ConfigChecker<'_> {
         ];
         for (key, time) in needed {
             if time.is_zero() {
-                self.report(
-                    &format!("gateway.timeouts.{key}"),
-                    "must be more than nothing",
-                );
+                self.report(&format!("gateway.timeouts.{key}"), "must be greater than 0");
             }
         }
     }
@@ -43,7 +40,7 @@ impl ConfigChecker<'_> {
         let key = upstream.key_env.as_deref();
         if key.is_some_and(|name| !is_variable_name(name) || name.starts_with("sk-")) {
             // The value may be the key itself: do not repeat it.
-            let told = "must be the name of an environment variable, such as WORK_API_KEY, and not the key itself";
+            let told = "must be the name of an environment variable, such as WORK_API_KEY, not the key itself";
             self.report(&format!("{place}.key_env"), told);
         }
         if upstream.context == Some(0) {
@@ -63,12 +60,12 @@ fn url_problem(url: &str) -> Option<&'static str> {
     let host = rest.split('/').next().unwrap_or_default();
     if host.contains('@') {
         return Some(
-            "holds a password; put the key into the environment and name it with `key_env`",
+            "must not contain a password; put the key in an environment variable and set `key_env` to its name",
         );
     }
     if rest.contains(['?', '#']) {
-        return Some("must not have a query");
+        return Some("must not contain a query or fragment");
     }
     let plain = |c: char| c.is_ascii_graphic();
-    (host.is_empty() || !url.chars().all(plain)).then_some("is not an address")
+    (host.is_empty() || !url.chars().all(plain)).then_some("invalid URL")
 }

@@ -1,10 +1,10 @@
 //! Consistency checks across the parts of a configuration.
 
 mod agents;
+mod error_recovery;
 mod gateway;
-mod order;
-mod recovery;
-mod repair;
+mod repair_permissions;
+mod role_dependencies;
 mod roles;
 mod webhooks;
 
@@ -16,7 +16,7 @@ use unstuck_files::FileProblem;
 
 use crate::config::Config;
 use crate::problem::ConfigProblem;
-use crate::section::OnUnknown;
+use crate::section::OnUnlistedCommand;
 use crate::trust_layering::lint_approval;
 
 impl Config {
@@ -66,8 +66,9 @@ impl Config {
     /// Warns about a rule that allows commands nobody listed.
     fn permissive_rule_warning(&self) -> Option<ConfigProblem> {
         let section = self.recovery()?;
-        let text = "lets simple commands run that nobody named; auto_approve is the safe way";
-        (section.on_unknown == OnUnknown::Allow)
+        let text =
+            "allows simple commands that are not listed; prefer listing them in auto_approve";
+        (section.on_unknown == OnUnlistedCommand::Allow)
             .then(|| self.problem_at("recovery.on_unknown", text))
     }
 
@@ -94,7 +95,7 @@ impl Config {
             let retries = one.max_retries.filter(|retries| *retries > cap)?;
             let path = format!("error_recovery.strategies.{kind}.max_retries");
             let text = format!(
-                "is {retries}, but `error_recovery.max_auto_retries` is {cap} and the smaller one counts; \
+                "is {retries}, but `error_recovery.max_auto_retries` limits it to {cap}; \
                  raise that too, or set it on the role"
             );
             Some(self.problem_at(&path, text))
@@ -111,8 +112,8 @@ impl Config {
             .filter(|(_, model)| catalog.find(model).is_none())
             .map(|(ladder, model)| {
                 let text = format!(
-                    "nothing is known about `{model}`, so what it costs cannot be estimated; \
-                     [[models.model]] can say it"
+                    "unknown model `{model}`: its cost cannot be estimated; \
+                     add it with [[models.model]]"
                 );
                 self.problem_at(&format!("models.ladder.{}.models", ladder.id), text)
             })
@@ -138,10 +139,10 @@ impl ConfigChecker<'_> {
         let told = match self.config.read_named_file(path, file) {
             Ok(text) => return Some(text),
             Err(error) => match error.problem {
-                FileProblem::Missing => format!("there is no file {shown}"),
-                FileProblem::NotText => format!("{shown} is not text in UTF-8"),
+                FileProblem::Missing => format!("file {shown} not found"),
+                FileProblem::NotText => format!("{shown} is not valid UTF-8"),
                 FileProblem::OutsideRoot => format!(
-                    "{shown} is outside of the project: a file that agents can write names only files of the project"
+                    "{shown} is outside the project: a configuration file that agents can write can only reference files in the project"
                 ),
                 problem => format!("cannot read {shown}: {problem}"),
             },
@@ -155,16 +156,16 @@ impl ConfigChecker<'_> {
             return;
         };
         if self.config.roles().is_empty() {
-            self.report(
-                "loop",
-                "there is no role that could run in it; add a [[role]]",
-            );
+            self.report("loop", "has no roles to run; add a [[role]]");
         }
         let Some(promise) = &looping.until.promise else {
             return;
         };
         if promise.text.trim().is_empty() {
-            self.report("loop.until.promise.text", "an empty promise is always kept");
+            self.report(
+                "loop.until.promise.text",
+                "must not be empty: an empty promise is always fulfilled",
+            );
         }
         if let Some(role) = &promise.role
             && !self.config.has_role(role)
@@ -206,8 +207,8 @@ fn unknown_name<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>
     let hint = match near {
         Some(near) => format!(", did you mean `{near}`?"),
         None if known.is_empty() => String::new(),
-        None if known.len() <= 15 => format!("; there are {}", known.join(", ")),
+        None if known.len() <= 15 => format!("; known: {}", known.join(", ")),
         None => String::new(),
     };
-    format!("there is no {what} `{name}`{hint}")
+    format!("unknown {what} `{name}`{hint}")
 }

@@ -3,7 +3,7 @@
 use serde::de::IgnoredAny;
 
 use super::ConfigChecker;
-use crate::section::{ExpectJson, Role};
+use crate::section::{JsonRequirement, Role};
 
 impl ConfigChecker<'_> {
     pub(super) fn check_roles(&mut self) {
@@ -25,7 +25,7 @@ impl ConfigChecker<'_> {
             (Some(_), Some(_)) => {
                 self.report(
                     &path("prompt_file"),
-                    "there is a `prompt` too; keep one of them",
+                    "conflicts with `prompt`; keep only one",
                 );
             }
             (None, None) if role.agent != "command" && !is_told => {
@@ -33,7 +33,7 @@ impl ConfigChecker<'_> {
                 self.report(&format!("role.{}", role.id), text);
             }
             (Some(text), None) if text.trim().is_empty() && role.agent != "command" => {
-                self.report(&path("prompt"), "is empty; say what is to be done");
+                self.report(&path("prompt"), "is empty; describe the task");
             }
             (None, Some(file)) => {
                 self.require_file(&path("prompt_file"), file);
@@ -49,16 +49,16 @@ impl ConfigChecker<'_> {
                 let why = error.to_string();
                 let why = why.lines().last().unwrap_or_default();
                 let why = why.strip_prefix("error: ").unwrap_or(why);
-                let text = format!("`{pattern}` is not a regular expression: {why}");
+                let text = format!("invalid regular expression `{pattern}`: {why}");
                 self.report(&path(&format!("match.{}", at + 1)), text);
             }
         }
-        if let ExpectJson::Schema(file) = &role.expect.json
+        if let JsonRequirement::Schema(file) = &role.expect.json
             && let Some(text) = self.require_file(&path("json"), file)
             && let Err(error) = serde_json::from_str::<IgnoredAny>(&text)
         {
             let shown = self.config.display_path(file);
-            let text = format!("{} is not JSON: {error}", shown.display());
+            let text = format!("{} is not valid JSON: {error}", shown.display());
             self.report(&path("json"), text);
         }
         if role
@@ -69,7 +69,7 @@ impl ConfigChecker<'_> {
         {
             self.report(
                 &path("check"),
-                "is empty; leave it out if nothing is to be checked",
+                "is empty; remove it if there is nothing to check",
             );
         }
     }

@@ -19,7 +19,7 @@ impl ConfigChecker<'_> {
         }
         let command = self.config.webhooks().notify_command.as_deref();
         if command.is_some_and(|command| command.trim().is_empty()) {
-            self.report("webhooks.notify_command", "needs a command line");
+            self.report("webhooks.notify_command", "must not be empty");
         }
     }
 
@@ -27,8 +27,8 @@ impl ConfigChecker<'_> {
         let is_unread = |key: &str| self.config.is_unreadable(&format!("{place}.{key}"));
         match (&hook.url, &hook.url_env) {
             _ if is_unread("url") || is_unread("url_env") => {}
-            (Some(_), Some(_)) => self.report(place, "has `url` and `url_env`; keep one of them"),
-            (None, None) => self.report(place, "needs a `url`, or a `url_env` that names it"),
+            (Some(_), Some(_)) => self.report(place, "has both `url` and `url_env`; keep only one"),
+            (None, None) => self.report(place, "needs a `url` or a `url_env`"),
             (Some(url), None) => {
                 if let Some(why) = url_problem(url) {
                     self.report(&format!("{place}.url"), why);
@@ -44,7 +44,7 @@ impl ConfigChecker<'_> {
         for (key, name) in names {
             if name.as_deref().is_some_and(|name| !is_variable_name(name)) {
                 // The value may be the secret itself: do not repeat it.
-                let told = "must be the name of an environment variable, such as HOOK_SECRET, and not the value itself";
+                let told = "must be the name of an environment variable, such as HOOK_SECRET, not the value itself";
                 self.report(&format!("{place}.{key}"), told);
             }
         }
@@ -54,19 +54,19 @@ impl ConfigChecker<'_> {
         if hook.timeout.is_zero() || hook.timeout > MAX_TIMEOUT {
             self.report(
                 &format!("{place}.timeout"),
-                "must be more than nothing, and 45 seconds at most",
+                "must be greater than 0 and at most 45 seconds",
             );
         }
         let is_template = hook.format == WebhookFormat::Template;
         if is_template && hook.template.is_none() {
-            self.report(place, "needs a `template`, the text of the message");
+            self.report(place, "needs a `template` for the message");
         }
         if !is_template && hook.template.is_some() {
-            let told = "counts only with `format = \"template\"`";
+            let told = "requires `format = \"template\"`";
             self.report(&format!("{place}.template"), told);
         }
         if !is_template && hook.content_type.is_some() {
-            let told = "counts only with `format = \"template\"`";
+            let told = "requires `format = \"template\"`";
             self.report(&format!("{place}.content_type"), told);
         }
     }
@@ -83,11 +83,11 @@ fn url_problem(url: &str) -> Option<&'static str> {
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if host.contains('@') {
         return Some(
-            "holds a password; put the whole address into the environment and name it with `url_env`",
+            "must not contain a password; put the whole URL in an environment variable and set `url_env` to its name",
         );
     }
     let plain = |c: char| c.is_ascii_graphic();
-    (host.is_empty() || !url.chars().all(plain)).then_some("is not an address")
+    (host.is_empty() || !url.chars().all(plain)).then_some("invalid URL")
 }
 
 pub(super) fn is_variable_name(name: &str) -> bool {

@@ -1,4 +1,4 @@
-//! Durations with a unit.
+//! Deserializes durations with a unit, such as `20m`.
 
 use std::fmt;
 use std::time::Duration;

@@ -21,8 +21,8 @@ pub struct ErrorRecovery {
     /// If true, a checkpoint is written when a role fails; true by default.
     pub save_checkpoint_on_failure: bool,
     /// Settings by failure kind.
-    #[schemars(schema_with = "schema_helpers::kind_table::<KindRecovery>")]
-    pub strategies: BTreeMap<Kind, KindRecovery>,
+    #[schemars(schema_with = "schema_helpers::kind_table::<FailureKindRecovery>")]
+    pub strategies: BTreeMap<Kind, FailureKindRecovery>,
 }
 
 impl Default for ErrorRecovery {
@@ -40,7 +40,7 @@ impl Default for ErrorRecovery {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 #[schemars(transform = with_other_name)]
-pub struct KindRecovery {
+pub struct FailureKindRecovery {
     /// Number of retries after the first attempt.
     pub max_retries: Option<u32>,
     /// Factor by which the delay before the n-th retry is multiplied.
@@ -63,7 +63,7 @@ pub struct KindRecovery {
     pub strategies: Option<Vec<String>>,
 }
 
-impl KindRecovery {
+impl FailureKindRecovery {
     /// Returns these settings, with unset values taken from another one.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use unstuck_core::escalation::{DeadlinePolicy, EscalationAnswer};
+use unstuck_core::escalation::{EscalationAnswer, EscalationDeadlinePolicy};
 use unstuck_core::event::EscalationKind;
 
 use super::duration;
@@ -13,7 +13,7 @@ use super::duration;
 /// `[escalations]`: default answers for requests nobody answers in time, and who may answer them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
-pub struct Escalations {
+pub struct EscalationsSection {
     /// A failure that is fatal or whose strategies are exhausted.
     pub hiccup: Option<TimeoutAnswer>,
     /// A repair that needs approval.
@@ -105,9 +105,9 @@ impl AnswerName {
     }
 }
 
-impl Escalations {
+impl EscalationsSection {
     /// Returns the deadlines and default answers.
-    pub fn deadline_policy(&self) -> DeadlinePolicy {
+    pub fn deadline_policy(&self) -> EscalationDeadlinePolicy {
         let endings = [
             (EscalationKind::Hiccup, self.hiccup),
             (
@@ -121,7 +121,7 @@ impl Escalations {
             let ending = ending?;
             Some((question, (ending.after, ending.answer.answer())))
         });
-        DeadlinePolicy {
+        EscalationDeadlinePolicy {
             deadlines: ends.collect(),
         }
     }

@@ -10,12 +10,12 @@ use serde::{Deserialize, Deserializer};
 /// `[role.expect]`: requirements on an output.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
-pub struct Expect {
+pub struct ExpectSection {
     /// Headings that the output must contain, such as `# Plan`.
     pub sections: Vec<String>,
     /// JSON requirement: true, or a file with a JSON Schema that the output must match.
     #[schemars(schema_with = "json_schema")]
-    pub json: ExpectJson,
+    pub json: JsonRequirement,
     /// If true, the output must be a diff that can be applied; false by default.
     pub diff: bool,
     /// Regular expressions, one or a list, that must all match the output.
@@ -30,7 +30,7 @@ pub struct Expect {
 
 /// A JSON requirement on an output.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum ExpectJson {
+pub enum JsonRequirement {
     /// No JSON required.
     #[default]
     No,
@@ -40,29 +40,29 @@ pub enum ExpectJson {
     Schema(PathBuf),
 }
 
-impl<'de> Deserialize<'de> for ExpectJson {
+impl<'de> Deserialize<'de> for JsonRequirement {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct FlagOrFile;
         impl Visitor<'_> for FlagOrFile {
-            type Value = ExpectJson;
+            type Value = JsonRequirement;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("true, false or the path of a JSON Schema")
             }
 
-            fn visit_bool<E>(self, wanted: bool) -> Result<ExpectJson, E> {
+            fn visit_bool<E>(self, wanted: bool) -> Result<JsonRequirement, E> {
                 Ok(if wanted {
-                    ExpectJson::Any
+                    JsonRequirement::Any
                 } else {
-                    ExpectJson::No
+                    JsonRequirement::No
                 })
             }
 
-            fn visit_str<E: de::Error>(self, path: &str) -> Result<ExpectJson, E> {
+            fn visit_str<E: de::Error>(self, path: &str) -> Result<JsonRequirement, E> {
                 if path.is_empty() {
                     return Err(E::invalid_value(de::Unexpected::Str(path), &self));
                 }
-                Ok(ExpectJson::Schema(path.into()))
+                Ok(JsonRequirement::Schema(path.into()))
             }
         }
         from.deserialize_any(FlagOrFile)

@@ -39,11 +39,11 @@ impl Default for LoopSection {
 /// The completion condition of a loop; all parts must hold. If it is empty, the roles run `max_iterations` times, which
 /// must then be set.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default, expecting = "a text or a table")]
+#[serde(deny_unknown_fields, default, expecting = "a string or a table")]
 pub struct CompletionCondition {
     /// Text such as `<promise>DONE</promise>` in the output of a role.
-    #[schemars(schema_with = "schema_helpers::text_or_table::<CompletionPromise>")]
-    pub promise: Option<CompletionPromise>,
+    #[schemars(schema_with = "schema_helpers::text_or_table::<CompletionMarkerSection>")]
+    pub promise: Option<CompletionMarkerSection>,
     /// Shell command that must succeed.
     pub check: Option<String>,
     /// If true, all roles must have succeeded.
@@ -54,8 +54,8 @@ pub struct CompletionCondition {
 
 /// A text that declares the work done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, expecting = "a text or a table")]
-pub struct CompletionPromise {
+#[serde(deny_unknown_fields, expecting = "a string or a table")]
+pub struct CompletionMarkerSection {
     /// Role that must output it; any role where unset.
     pub role: Option<String>,
     /// Exact text.

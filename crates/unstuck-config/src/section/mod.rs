@@ -12,7 +12,7 @@ mod loop_section;
 mod models;
 mod number;
 mod prompts;
-mod recovery;
+mod repair_policy;
 mod role;
 mod run;
 mod size;
@@ -20,18 +20,18 @@ mod stuck;
 mod webhooks;
 
 pub use budget::{BudgetAllowance, BudgetSection};
-pub use error_recovery::{ErrorRecovery, KindRecovery};
-pub use escalations::{AnswerName, DefaultAnswer, Escalations, TimeoutAnswer};
-pub use expect::{Expect, ExpectJson};
+pub use error_recovery::{ErrorRecovery, FailureKindRecovery};
+pub use escalations::{AnswerName, DefaultAnswer, EscalationsSection, TimeoutAnswer};
+pub use expect::{ExpectSection, JsonRequirement};
 pub use gateway::{
-    GatewayBudgets, GatewaySection, GatewayTimeouts, GatewayUpstream, GatewayUpstreams,
-    GatewayWatch, MissingCapability, OnLoop, OnReached, StreamMode,
+    GatewayBudgets, GatewayLoopLimits, GatewaySection, GatewayTimeouts, GatewayUpstream,
+    GatewayUpstreams, MissingUpstreamFeature, OnBudgetReached, OnLoop, StreamMode,
 };
-pub use loop_section::{CompletionCondition, CompletionPromise, LoopSection, OnStuck};
-pub use models::{ModelPrice, ModelSection, Models};
-pub use prompts::{PromptPlace, PromptSection};
-pub(crate) use recovery::deserialize_entries;
-pub use recovery::{OnUnknown, RecoverySection, Sandbox};
+pub use loop_section::{CompletionCondition, CompletionMarkerSection, LoopSection, OnStuck};
+pub use models::{ModelEntry, ModelPrice, Models};
+pub use prompts::{PromptNoteSection, PromptNoteSectionPosition};
+pub(crate) use repair_policy::deserialize_entries;
+pub use repair_policy::{OnUnlistedCommand, RepairPolicySection, Sandbox};
 pub use role::Role;
 pub use run::{OnFailedAttempt, RunSection};
 pub(crate) use stuck::StuckSection;

@@ -10,7 +10,7 @@ use super::number;
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct Models {
     /// Models to add or change, by id.
-    pub model: Vec<ModelSection>,
+    pub model: Vec<ModelEntry>,
     /// Ladders to add or replace, by id: models from the cheapest to the most capable.
     #[schemars(schema_with = "ladders")]
     pub ladder: Vec<unstuck_core::decision::ModelLadder>,
@@ -19,7 +19,7 @@ pub struct Models {
 /// `[[models.model]]`: one model; unset values of a known model are kept.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
-pub struct ModelSection {
+pub struct ModelEntry {
     /// Model id in the provider's API.
     pub id: String,
     /// Provider.

@@ -1,4 +1,4 @@
-//! Numbers with a lower bound.
+//! Deserializes numbers with a lower bound.
 
 use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer};

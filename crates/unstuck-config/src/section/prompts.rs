@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 /// `[prompts.<name>]`: a text added to the prompt of a retry.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default, expecting = "a text or a table")]
-pub struct PromptSection {
+#[serde(deny_unknown_fields, default, expecting = "a string or a table")]
+pub struct PromptNoteSection {
     /// Text; variables are `error`, `kind`, `output`, `sections` and others.
     pub text: Option<String>,
     /// File with the text, relative to the directory of this file.
@@ -16,13 +16,13 @@ pub struct PromptSection {
     pub file: Option<PathBuf>,
     /// Position; `front` by default.
     #[serde(rename = "position")]
-    pub place: PromptPlace,
+    pub place: PromptNoteSectionPosition,
 }
 
 /// The position of an addition to a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum PromptPlace {
+pub enum PromptNoteSectionPosition {
     /// In front of the prompt.
     #[default]
     Front,

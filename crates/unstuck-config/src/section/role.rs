@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::json;
 use unstuck_core::Kind;
 
-use super::{Expect, KindRecovery, duration, number};
+use super::{ExpectSection, FailureKindRecovery, duration, number};
 use crate::schema_helpers::{self, add_alias, add_property};
 
 /// `[[role]]`: one agent with its task.
@@ -62,14 +62,14 @@ pub struct Role {
     pub args: Vec<String>,
     /// Requirements on the output.
     #[serde(default)]
-    pub expect: Expect,
+    pub expect: ExpectSection,
     /// Retry policy: the name of a policy, or changes to one.
     #[schemars(schema_with = "schema_helpers::policy_or_name")]
     pub policy: Option<serde_json::Value>,
     /// Recovery settings by failure kind, instead of those of `[error_recovery]`.
     #[serde(default)]
-    #[schemars(schema_with = "schema_helpers::kind_table::<KindRecovery>")]
-    pub error_recovery: BTreeMap<Kind, KindRecovery>,
+    #[schemars(schema_with = "schema_helpers::kind_table::<FailureKindRecovery>")]
+    pub error_recovery: BTreeMap<Kind, FailureKindRecovery>,
     /// If true, the run continues without this role when it fails; false by default.
     #[serde(default)]
     pub optional: bool,

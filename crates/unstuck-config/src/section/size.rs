@@ -1,4 +1,4 @@
-//! Sizes with a unit.
+//! Deserializes sizes with a unit, such as `64MiB`.
 
 use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer};

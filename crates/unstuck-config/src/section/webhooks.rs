@@ -57,7 +57,7 @@ impl Webhooks {
 #[serde(
     deny_unknown_fields,
     default,
-    expecting = "an address or a table with `url`"
+    expecting = "a URL or a table with `url`"
 )]
 pub struct Webhook {
     /// Address.

@@ -2,11 +2,11 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::declared::{DeclaredRepairPolicy, trimmed};
-use crate::section::{OnUnknown, RecoverySection, Sandbox};
+use super::declared_policy::{DeclaredRepairPolicy, trimmed};
+use crate::section::{OnUnlistedCommand, RepairPolicySection, Sandbox};
 
 /// Returns the owner's policy, tightened but never loosened by another one.
-pub fn intersect(owner: &RecoverySection, other: &DeclaredRepairPolicy) -> RecoverySection {
+pub fn intersect(owner: &RepairPolicySection, other: &DeclaredRepairPolicy) -> RepairPolicySection {
     let mut one = owner.clone();
     one.enabled &= other.enabled.unwrap_or(true);
     if let Some(approved) = &other.auto_approve {
@@ -26,12 +26,12 @@ pub fn intersect(owner: &RecoverySection, other: &DeclaredRepairPolicy) -> Recov
         one.cooldown_seconds = one.cooldown_seconds.max(seconds);
     }
     if let Some(then) = other.on_unknown
-        && freedom(then) < freedom(one.on_unknown)
+        && permissiveness_rank(then) < permissiveness_rank(one.on_unknown)
     {
         one.on_unknown = then;
     }
     if let Some(sandbox) = other.sandbox
-        && sandbox_looseness(sandbox) < sandbox_looseness(one.sandbox)
+        && sandbox_permissiveness_rank(sandbox) < sandbox_permissiveness_rank(one.sandbox)
     {
         one.sandbox = sandbox;
     }
@@ -48,16 +48,16 @@ pub fn intersect(owner: &RecoverySection, other: &DeclaredRepairPolicy) -> Recov
 }
 
 /// Ranks how freely unlisted commands may run.
-pub(super) fn freedom(then: OnUnknown) -> u8 {
+pub(super) fn permissiveness_rank(then: OnUnlistedCommand) -> u8 {
     match then {
-        OnUnknown::Deny => 0,
-        OnUnknown::Escalate => 1,
-        OnUnknown::Allow => 2,
+        OnUnlistedCommand::Deny => 0,
+        OnUnlistedCommand::Escalate => 1,
+        OnUnlistedCommand::Allow => 2,
     }
 }
 
 /// Ranks how loose a sandbox mode is.
-pub(super) fn sandbox_looseness(sandbox: Sandbox) -> u8 {
+pub(super) fn sandbox_permissiveness_rank(sandbox: Sandbox) -> u8 {
     match sandbox {
         Sandbox::Required => 0,
         Sandbox::BestEffort => 1,
@@ -67,7 +67,7 @@ pub(super) fn sandbox_looseness(sandbox: Sandbox) -> u8 {
 
 /// Keeps only the paths both may write to. An empty list would mean the whole project, so if they have nothing in
 /// common, automatic repairs are disabled.
-fn intersect_paths(one: &mut RecoverySection, paths: &[PathBuf]) {
+fn intersect_paths(one: &mut RepairPolicySection, paths: &[PathBuf]) {
     if paths.is_empty() {
         return;
     }
@@ -84,8 +84,8 @@ fn intersect_paths(one: &mut RecoverySection, paths: &[PathBuf]) {
     if common.is_empty() {
         one.auto_approve.clear();
         one.max_auto_recoveries_per_run = 0;
-        if one.on_unknown == OnUnknown::Allow {
-            one.on_unknown = OnUnknown::Escalate;
+        if one.on_unknown == OnUnlistedCommand::Allow {
+            one.on_unknown = OnUnlistedCommand::Escalate;
         }
     } else {
         one.allowed_write_paths = common;

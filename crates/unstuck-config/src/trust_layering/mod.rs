@@ -3,17 +3,17 @@
 //! The owner's own files apply. The project's files, which agents can write, apply once the owner has trusted them;
 //! until then only settings that tighten the policy apply.
 
-mod change;
-mod declared;
+mod auto_approve_warnings;
+mod declared_policy;
 mod intersect;
-mod lint;
+mod layered_repair_policy;
 mod ownership;
-mod repair_trust;
+mod repair_policy_diff;
 
-pub use change::{RepairPolicyChange, diff_policies};
-pub use declared::DeclaredRepairPolicy;
+pub use auto_approve_warnings::lint_approval;
+pub use declared_policy::DeclaredRepairPolicy;
 pub use intersect::intersect;
-pub use lint::lint_approval;
+pub(crate) use layered_repair_policy::{FileTrust, LayeredRepairPolicy};
+pub use layered_repair_policy::{ProjectRepairPolicy, ProjectTrust, UntrustedFile};
 pub(crate) use ownership::ownership_problem;
-pub(crate) use repair_trust::{FileTrust, RepairDeclarations};
-pub use repair_trust::{ProjectRecovery, ProjectTrust, UntrustedFile};
+pub use repair_policy_diff::{RepairPolicyChange, diff_policies};

@@ -4,7 +4,7 @@ use std::fs::{self, Metadata};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use super::repair_trust::UntrustedFile;
+use super::layered_repair_policy::UntrustedFile;
 
 const OTHERS_MAY_WRITE: u32 = 0o022;
 /// The sticky bit: everyone may add files to the directory, and nobody may replace those of others.
@@ -20,12 +20,12 @@ pub(crate) fn ownership_problem(path: &Path, file: &Metadata) -> Option<Untruste
         hint,
     };
     if let Some(why) = foreign_owner(file) {
-        let hint = format!("make it yours: `chown $(id -u) {}`", path.display());
+        let hint = format!("take ownership: `chown $(id -u) {}`", path.display());
         return Some(told(why, hint));
     }
     if file.permissions().mode() & OTHERS_MAY_WRITE != 0 {
         let hint = format!("`chmod go-w {}`", path.display());
-        return Some(told("can be written by others than you".to_owned(), hint));
+        return Some(told("is writable by other users".to_owned(), hint));
     }
     ancestor_dirs(path).into_iter().find_map(|folder| {
         let (why, hint) = writable_by_others(&folder)?;
@@ -57,8 +57,8 @@ fn ancestor_dirs(path: &Path) -> Vec<PathBuf> {
 fn writable_by_others(folder: &Path) -> Option<(String, String)> {
     let shown = folder.display();
     let Ok(data) = fs::metadata(folder) else {
-        let why = format!("is in {shown}, which cannot be looked at");
-        return Some((why, format!("check {shown}")));
+        let why = format!("is in {shown}, which cannot be inspected");
+        return Some((why, format!("check the permissions of {shown}")));
     };
     if let Some(why) = foreign_owner(&data) {
         let why = format!("is in {shown}, which {why}");
@@ -66,7 +66,7 @@ fn writable_by_others(folder: &Path) -> Option<(String, String)> {
     }
     let mode = data.permissions().mode();
     (mode & OTHERS_MAY_WRITE != 0 && mode & STICKY == 0).then(|| {
-        let why = format!("is in {shown}, where others than you can write");
+        let why = format!("is in {shown}, which is writable by other users");
         (why, format!("`chmod go-w {shown}`"))
     })
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use unstuck_config::ConfigError;
-use unstuck_config::section::{ExpectJson, OnFailedAttempt, OnStuck};
+use unstuck_config::section::{JsonRequirement, OnFailedAttempt, OnStuck};
+use unstuck_config::{Config, ConfigError};
 use unstuck_core::Kind;
 use unstuck_core::loop_detection::LoopLimits;
 
@@ -128,7 +128,7 @@ fn all_three_formats_are_equivalent() {
         // Paths are relative to the file's directory, which differs from test to test.
         assert_eq!(
             roles[1].expect.json,
-            ExpectJson::Schema(place.path().join("project/answer.schema.json"))
+            JsonRequirement::Schema(place.path().join("project/answer.schema.json"))
         );
         roles[1].expect.json = toml.roles()[1].expect.json.clone();
         assert_eq!(roles, toml.roles(), "{name}");
@@ -211,7 +211,7 @@ fn empty_file_sets_nothing() {
     }
     assert_eq!(
         Place::with("unstuck.json", "[]").problems(),
-        ["unstuck.json:1:1: a configuration is a table of keys\n  |\n1 | []\n  | ^^"]
+        ["unstuck.json:1:1: the configuration must be a table\n  |\n1 | []\n  | ^^"]
     );
 }
 
@@ -260,7 +260,7 @@ fn prompts_can_be_in_separate_files() {
     let role = config.role("a").unwrap();
     assert_eq!(role.prompt_file, Some(place.path().join("project/a.md")));
     assert_eq!(
-        config.prompt_of(role).unwrap().as_deref(),
+        config.prompt_template(role).unwrap().as_deref(),
         Some("Do {{ task }}")
     );
     assert!(config.prompts().unwrap().names().any(|name| name == "ours"));
@@ -283,8 +283,166 @@ fn every_core_limit_can_be_set() {
 
 #[test]
 fn agent_can_be_based_on_a_later_one() {
-    let text = "[agents.a]\nlike = \"b\"\n[agents.b]\ncall.command = [\"bee\"]\n";
+    let text = "[agents.a]\nbase_agent = \"b\"\n[agents.b]\ncall.command = [\"bee\"]\n";
     let config = Place::with("unstuck.toml", text).config();
     let agent = config.agents().get("a").unwrap();
     assert_eq!(agent.file().call.program(), Some("bee"));
+}
+
+/// Older keys of repairs, agents and strategies have the same values as the current ones, each with a warning.
+#[test]
+#[expect(clippy::too_many_lines, reason = "two whole configurations")]
+fn deprecated_keys_of_repairs_agents_and_strategies_load() {
+    let old = Place::with(
+        "unstuck.toml",
+        r#"[strategies.call_us]
+title = "Call us"
+asks = true
+[agents.mine]
+like = "claude"
+insists = true
+silence = "5s"
+call.folders = ["~/bin"]
+call.base_url = { needs = ["MY_KEY"], unless = [{ env = "MY_URL", holds = "corp" }] }
+run = { words = ["run"], others = ["login"], never = ["-i"] }
+session.word = "resume"
+output.input_tokens = [{ at = ["/in"], less = ["/cached"], same = "/id", take = "all" }]
+[[repairs.manager]]
+name = "ours"
+ecosystem = "ours"
+folders = ["pkgs"]
+usual = true
+command = [{ states = ["missing"], run = "ours get", lacks = ["ours.off"] }]
+[[repairs.program]]
+names = ["ours"]
+wants = ["ours.toml"]
+valued = ["-o"]
+folder = ["-C"]
+loose = ["--force"]
+does = [
+  { verb = "get", works = ["install", "make_folder"], of = "all", of_options = ["-o"], places = ["pkgs"], things = ["ours"], named = true, finds = true },
+]
+[[repairs.word]]
+words = ["ours"]
+work = "make_folder"
+[[repairs.place]]
+names = ["ours-out"]
+holds = "output"
+beside = ["ours.toml"]
+remade = true
+[[repairs.never]]
+id = "ours_denied"
+any = ["ours is broken"]
+reason = "ask us"
+[[repairs.forbidden]]
+id = "ours_forbidden"
+any = ["ours wipe"]
+reason = "it deletes data"
+[[repairs.need]]
+id = "ours_missing"
+needs = "folder"
+category = "environment"
+any = ["ours is missing"]
+mentioned = true
+found = ["*.ours"]
+remade = true
+things = ["ours"]
+path_is = ["there", "folder", "empty_folder"]
+cause = "c"
+outcome = "o"
+command = [{ run = "mkdir {{ folder }}" }]
+[[repairs.sample]]
+tool = "ours"
+folders = ["pkgs"]
+"#,
+    );
+    let new = Place::with(
+        "unstuck.toml",
+        r#"[strategies.call_us]
+title = "Call us"
+requires_human = true
+[agents.mine]
+base_agent = "claude"
+ignores_no_retry = true
+silent_wait = "5s"
+call.program_directories = ["~/bin"]
+call.base_url = { required_env = ["MY_KEY"], unless = [{ env = "MY_URL", contains = "corp" }] }
+run = { subcommands = ["run"], other_subcommands = ["login"], excluded_flags = ["-i"] }
+session.subcommand = "resume"
+output.input_tokens = [{ at = ["/in"], subtract = ["/cached"], same_as_last = "/id", selection = "all" }]
+[[repairs.manager]]
+name = "ours"
+ecosystem = "ours"
+directories = ["pkgs"]
+default = true
+command = [{ states = ["missing"], run = "ours get", has_not = ["ours.off"] }]
+[[repairs.program]]
+names = ["ours"]
+required_files = ["ours.toml"]
+value_options = ["-o"]
+directory_options = ["-C"]
+loose_options = ["--force"]
+calls = [
+  { verb = "get", effects = ["install", "make_directory"], targets = "all", target_options = ["-o"], target_paths = ["pkgs"], resources = ["ours"], names_packages = true, finds_program = true },
+]
+[[repairs.script_name]]
+words = ["ours"]
+effect = "make_directory"
+[[repairs.generated_path]]
+names = ["ours-out"]
+contents = "output"
+siblings = ["ours.toml"]
+rebuilt_automatically = true
+[[repairs.denied_failure]]
+id = "ours_denied"
+any = ["ours is broken"]
+reason = "ask us"
+[[repairs.denied_command]]
+id = "ours_forbidden"
+any = ["ours wipe"]
+reason = "it deletes data"
+[[repairs.requirement]]
+id = "ours_missing"
+requires = "directory"
+category = "environment"
+any = ["ours is missing"]
+any_mentioned_path = true
+path_patterns = ["*.ours"]
+rebuilt_automatically = true
+resources = ["ours"]
+path_is = ["exists", "directory", "empty_directory"]
+cause = "c"
+outcome = "o"
+command = [{ run = "mkdir {{ folder }}" }]
+[[repairs.sample]]
+tool = "ours"
+directories = ["pkgs"]
+"#,
+    );
+    let (old, new) = (old.config(), new.config());
+    assert_eq!(
+        format!("{:?}", old.agents().get("mine")),
+        format!("{:?}", new.agents().get("mine"))
+    );
+    assert_eq!(
+        format!("{:?}", old.repair_catalog().unwrap()),
+        format!("{:?}", new.repair_catalog().unwrap())
+    );
+    let strategy = |config: &Config| config.playbook().strategy("call_us").cloned();
+    old.prepare().unwrap();
+    new.prepare().unwrap();
+    assert!(strategy(&old).unwrap().requires_human);
+    assert_eq!(strategy(&old), strategy(&new));
+    assert_eq!(new.old_names(), []);
+    let told: Vec<_> = old.old_names().iter().map(|one| &one.message).collect();
+    assert_eq!(told.len(), 44, "{told:#?}");
+    for expected in [
+        "`strategies.call_us.asks` is deprecated, use `strategies.call_us.requires_human`",
+        "`agents.mine.like` is deprecated, use `agents.mine.base_agent`",
+        "`agents.mine.output.input_tokens.1.less` is deprecated, use `agents.mine.output.input_tokens.1.subtract`",
+        "`repairs.need` is deprecated, use `repairs.requirement`",
+        "`repairs.program.1.calls.1.works` is deprecated, use `repairs.program.1.calls.1.effects`",
+    ] {
+        assert!(told.iter().any(|one| *one == expected), "{told:#?}");
+    }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use unstuck_config::Config;
-use unstuck_config::section::{GatewaySection, MissingCapability, OnLoop, OnReached};
+use unstuck_config::section::{GatewaySection, MissingUpstreamFeature, OnBudgetReached, OnLoop};
 
 use crate::Place;
 
@@ -23,7 +23,7 @@ fn defaults_apply_without_the_section() {
     assert!(gateway.enabled && !gateway.retry_bad_output && !gateway.route_around_refusals);
     assert_eq!(gateway.listen.to_string(), "127.0.0.1:4141");
     assert_eq!(gateway.max_request, 64 << 20);
-    assert_eq!(gateway.budgets.on_reached, OnReached::Ask);
+    assert_eq!(gateway.budgets.on_reached, OnBudgetReached::Ask);
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn user_can_set_everything() {
     assert_eq!(first.url, "https://a.example");
     assert_eq!(spare.name.as_deref(), Some("spare"));
     assert_eq!(spare.key_env.as_deref(), Some("SPARE_KEY"));
-    assert_eq!(spare.missing, [MissingCapability::Tools]);
+    assert_eq!(spare.missing, [MissingUpstreamFeature::Tools]);
     let origin = config.origin("gateway.budgets.per_session").unwrap();
     assert!(origin.to_string().contains("config.toml:9"), "{origin}");
 }
@@ -89,7 +89,7 @@ fn project_cannot_set_upstreams() {
         let place = Place::with("unstuck.toml", &text);
         let problems = place.problems().join("\n");
         assert!(
-            problems.contains("only the user's own configuration"),
+            problems.contains("only in your own configuration"),
             "{key}: {problems}"
         );
         assert!(problems.contains("unstuck.toml:2"), "{key}: {problems}");
@@ -112,7 +112,7 @@ fn project_only_tightens_limits() {
     assert_eq!(gateway.on_loop, OnLoop::Hold);
     assert_eq!(gateway.budgets.session, Some(5.0));
     assert_eq!(gateway.budgets.day, Some(2.0));
-    assert_eq!(gateway.budgets.on_reached, OnReached::Stop);
+    assert_eq!(gateway.budgets.on_reached, OnBudgetReached::Stop);
     place.project("unstuck.toml", "[gateway]\non_loop = \"stop\"\n");
     assert_eq!(place.config().gateway().on_loop, OnLoop::Stop);
     let alone = Place::with("unstuck.toml", "[gateway.budgets]\nper_session = 1\n").config();
@@ -128,7 +128,7 @@ fn errors_are_reported_with_their_location() {
         ),
         (
             "upstreams.openai = \"https://me:secret@x.example\"",
-            "holds a password",
+            "must not contain a password",
         ),
         (
             "upstreams.openai = { url = \"https://x.example\", key_env = \"sk-abc\" }",
@@ -141,7 +141,7 @@ fn errors_are_reported_with_their_location() {
         ("max_request = \"64\"", "a size in quotes"),
         ("listen = \"4141\"", "an address with a port"),
         ("on_loop = \"panic\"", "on_loop"),
-        ("timeouts.client_wait = \"0s\"", "must be more than nothing"),
+        ("timeouts.client_wait = \"0s\"", "must be greater than 0"),
         ("budgets.per_session = -1", "0 or more"),
     ] {
         let problems = by_user(&format!("[gateway]\n{line}\n"))
@@ -256,7 +256,7 @@ fn deprecated_and_new_names_are_the_same_key() {
     let problems = by_user("[gateway]\non_loop = \"hold\"\non_circles = \"warn\"\n").problems();
     assert_eq!(problems.len(), 1, "{problems:?}");
     assert!(
-        problems[0].contains("config.toml:3:1: `gateway.on_loop`: `on_circles` is the old name"),
+        problems[0].contains("config.toml:3:1: `gateway.on_loop`: `on_circles` was renamed"),
         "{problems:?}"
     );
 }

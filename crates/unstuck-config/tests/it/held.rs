@@ -38,7 +38,7 @@ fn now(text: &str) -> Config {
 
 fn held(text: &str) -> Vec<String> {
     let config = now(text);
-    let held = config.held_changes().iter();
+    let held = config.unapproved_changes().iter();
     held.map(|change| change.key.clone()).collect()
 }
 
@@ -87,7 +87,11 @@ fn changes_that_execute_or_allow_more_are_held_back() {
             "[webhooks]\non_resolved = \"https://e.example\"\n[loop]",
             "webhooks",
         ),
-        ("[loop]", "[agents.x]\nlike = \"claude\"\n[loop]", "agents"),
+        (
+            "[loop]",
+            "[agents.x]\nbase_agent = \"claude\"\n[loop]",
+            "agents",
+        ),
     ] {
         let text = BEGUN.replacen(from, to, 1);
         assert_ne!(text, BEGUN, "{from}");
@@ -156,7 +160,7 @@ fn differences_show_both_values_but_no_secrets() {
     );
     let config = now(&text);
     let told: Vec<_> = config
-        .held_changes()
+        .unapproved_changes()
         .iter()
         .map(ToString::to_string)
         .collect();
@@ -179,7 +183,7 @@ fn new_file_is_held_back_and_missing_file_is_an_error() {
     };
     let config = Config::load(&layers).unwrap();
     assert!(config.roles().is_empty() && config.loop_section().is_none());
-    assert!(config.held_changes().len() >= 3);
+    assert!(config.unapproved_changes().len() >= 3);
     let accepted = place.config().project_settings().clone();
     std::fs::remove_file(place.path().join("project/unstuck.toml")).unwrap();
     let layers = Layers {
@@ -187,7 +191,7 @@ fn new_file_is_held_back_and_missing_file_is_an_error() {
         ..place.layers()
     };
     let gone = Config::load(&layers).unwrap_err().to_string();
-    assert!(gone.contains("is not there any more"), "{gone}");
+    assert!(gone.contains("no longer exists"), "{gone}");
 }
 
 /// A project can only lower the owner's budget.
@@ -217,14 +221,48 @@ fn renamed_keys_are_not_held_back() {
     for file in accepted.files.values_mut() {
         *file = serde_json::json!({ "gateway": { "on_circles": "stop" } });
     }
-    let held = |accepted: &unstuck_core::project_settings::ProjectSettings| {
+    let held = |accepted: &unstuck_core::project_settings_snapshot::ProjectSettingsSnapshot| {
         let layers = Layers {
             accepted: Some(accepted.clone()),
             ..place.layers()
         };
-        Config::load(&layers).unwrap().held_changes().len()
+        Config::load(&layers).unwrap().unapproved_changes().len()
     };
     assert_eq!(held(&accepted), 0);
     place.project("unstuck.toml", "[gateway]\non_loop = \"warn\"\n");
     assert_eq!(held(&accepted), 1);
+}
+
+/// A file that is no configuration may hold anything, such as a password, and changes are recorded where agents can read
+/// them.
+#[test]
+fn values_of_unknown_keys_are_not_recorded() {
+    const SECRET: &str = "TOPSECRETVALUE99";
+    let known = "[webhooks]\non_resolved = [\"https://b.example\"]\n[[role]]\nid = \"c\"\nagent = \"claude\"\nprompt = \"Hi\"\n";
+    for text in [
+        format!("auths = {{ reg = {{ auth = \"{SECRET}\" }} }}\n"),
+        format!("token = \"{SECRET}\"\n"),
+        format!("loop = \"{SECRET}\"\n"),
+        format!("webhooks = [\"{SECRET}\"]\n"),
+        format!("run = {{ token = \"{SECRET}\" }}\n"),
+        format!("{known}token = \"{SECRET}\"\n"),
+    ] {
+        let place = Place::new();
+        let accepted = place.config().project_settings().clone();
+        place.project("unstuck.toml", &text);
+        let layers = Layers {
+            accepted: Some(accepted),
+            ..place.layers()
+        };
+        let loaded = unstuck_config::LoadResult::read(&layers).unwrap();
+        let held = format!("{:?}", loaded.config.unapproved_changes());
+        assert!(!held.contains(SECRET), "{text}: {held}");
+        assert!(held.contains("unknown key"), "{text}: {held}");
+        if text.starts_with(known) {
+            assert!(
+                held.contains("https://b.example") && held.contains("Hi"),
+                "{held}"
+            );
+        }
+    }
 }

@@ -114,7 +114,7 @@ fn repairs_of_both_layers_extend_the_built_in_ones() {
     let place = Place::new();
     let need = |id: &str, text: &str| {
         format!(
-            "[[repairs.need]]\nid = \"{id}\"\nneeds = \"generated\"\ncategory = \"environment\"\nany = [\"{text}\"]\ncause = \"c\"\noutcome = \"o\"\n"
+            "[[repairs.requirement]]\nid = \"{id}\"\nrequires = \"generated\"\ncategory = \"environment\"\nany = [\"{text}\"]\ncause = \"c\"\noutcome = \"o\"\n"
         )
     };
     place.user(
@@ -170,7 +170,7 @@ fn only_the_user_can_trust_projects() {
     place.user("config.toml", "trust_project_config = true\n");
     assert!(place.config().trusts_projects());
     place.project("unstuck.toml", "trust_project_config = true\n");
-    assert!(place.problems()[0].contains("only the user's own configuration"));
+    assert!(place.problems()[0].contains("only in your own configuration"));
 }
 
 #[test]

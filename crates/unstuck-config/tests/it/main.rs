@@ -6,6 +6,7 @@ mod damage;
 mod formats;
 mod gateway;
 mod held;
+mod hostile;
 mod layering;
 mod mistakes;
 mod model_prices;

@@ -24,15 +24,17 @@ fn error_shows_line_value_and_expectation() {
     let text = "[run]\nparallel = \"four\"\n";
     assert_eq!(
         told(text),
-        ["unstuck.toml:2:12: `run.parallel` is \"four\", but must be a whole number that is 0 or more
+        [
+            "unstuck.toml:2:12: `run.parallel` must be a non-negative integer, got \"four\"
   |
 2 | parallel = \"four\"
-  |            ^^^^^^"]
+  |            ^^^^^^"
+        ]
     );
     let yaml = Place::with("unstuck.yaml", "run:\n  parallel: four\n");
-    assert!(yaml.problems()[0].starts_with("unstuck.yaml:2:13: `run.parallel` is \"four\""));
+    assert!(yaml.problems()[0].starts_with("unstuck.yaml:2:13: `run.parallel` must be"));
     let json = Place::with("unstuck.json", "{\n \"run\": {\"parallel\": \"four\"}\n}");
-    assert!(json.problems()[0].starts_with("unstuck.json:2:22: `run.parallel` is \"four\""));
+    assert!(json.problems()[0].starts_with("unstuck.json:2:22: `run.parallel` must be"));
 }
 
 #[test]
@@ -42,13 +44,13 @@ fn all_errors_are_reported_at_once() {
     );
     let all = problems.join("\n");
     for words in [
-        "`run.parallel` is -1",
-        "no key `tsk` in `run`, did you mean `task`?",
-        "is \"a b\", but must be 1 to 64 letters",
-        "no key `timout` in `role.c`, did you mean `timeout`?",
-        "`role.c.timeout` is 20, but must be a duration in quotes, like \"90s\"",
+        "`run.parallel` must be a non-negative integer, got -1",
+        "unknown key `tsk` in `run`, did you mean `task`?",
+        "must be 1 to 64 letters, digits, `_` or `-`, got \"a b\"",
+        "unknown key `timout` in `role.c`, did you mean `timeout`?",
+        "`role.c.timeout` must be a duration in quotes, like \"90s\"",
         "`role.c` needs `agent`",
-        "one of \"escalate\", \"stop\", \"continue\", did you mean `escalate`?",
+        "one of \"escalate\", \"stop\", \"continue\", got \"escalat\", did you mean `escalate`?",
     ] {
         assert!(all.contains(words), "`{words}` is not in:\n{all}");
     }
@@ -87,7 +89,7 @@ fn role_dependencies_are_checked() {
     assert_told(
         &(role("planner", "") + &needs("builder", "planer")),
         &[
-            "there is no role `planer`, did you mean `planner`?",
+            "unknown role `planer`, did you mean `planner`?",
             "unstuck.toml:10:10",
         ],
     );
@@ -100,12 +102,12 @@ fn role_dependencies_are_checked() {
         &(role("a", "") + "[[role]]\nid = \"a\"\nagent = \"claude\"\n"),
         &[
             "unstuck.toml:7:6",
-            "this is a second role `a` in the same file; give it another id",
+            "duplicate role id `a` in the same file; use a unique id",
         ],
     );
     assert_told(
         "[[role]]\nid = \"a\"\nagent = \"cluade\"\nprompt = \"x\"\n",
-        &["there is no agent `cluade`, did you mean `claude`?"],
+        &["unknown agent `cluade`, did you mean `claude`?"],
     );
 }
 
@@ -122,7 +124,7 @@ fn misspelled_or_invalid_key_is_not_reported_as_missing() {
     for (text, words) in [
         (
             "id = 5\nagent = \"claude\"\nprompt = \"x\"",
-            "is 5, but must be a text",
+            "must be a string, got 5",
         ),
         (
             "id = \"c/d\"\nagent = \"claude\"\nprompt = \"x\"",
@@ -138,7 +140,7 @@ fn misspelled_or_invalid_key_is_not_reported_as_missing() {
         ),
         (
             "id = \"a\"\nagent = \"claude\"\nprompt = 5",
-            "but must be a text",
+            "must be a string",
         ),
         ("id = \"a\"\ncomand = [\"cat\"]", "did you mean `command`?"),
     ] {
@@ -159,10 +161,10 @@ fn role_needs_exactly_one_prompt() {
         "[[role]]\nid = \"a\"\nagent = \"claude\"\n",
         &["needs a `prompt`"],
     );
-    assert_told(&role("a", "prompt_file = \"x.md\""), &["keep one of them"]);
+    assert_told(&role("a", "prompt_file = \"x.md\""), &["keep only one"]);
     assert_told(
         "[[role]]\nid = \"a\"\nagent = \"claude\"\nprompt_file = \"gone.md\"\n",
-        &["there is no file gone.md", ":4:15"],
+        &["file gone.md not found", ":4:15"],
     );
     let place = Place::with(
         "unstuck.toml",
@@ -173,10 +175,13 @@ fn role_needs_exactly_one_prompt() {
     let problems = place.problems();
     assert_eq!(problems.len(), 2, "{problems:?}");
     assert!(
-        problems[0].contains("x.md is not text in UTF-8"),
+        problems[0].contains("x.md is not valid UTF-8"),
         "{problems:?}"
     );
-    assert!(problems[1].contains("x.json is not JSON"), "{problems:?}");
+    assert!(
+        problems[1].contains("x.json is not valid JSON"),
+        "{problems:?}"
+    );
     assert_eq!(
         told("[[role]]\nid = \"a\"\ncommand = [\"cat\"]\n"),
         Vec::<String>::new()
@@ -187,7 +192,7 @@ fn role_needs_exactly_one_prompt() {
     );
     assert_told(
         &role("a", "command = [\"x\"]"),
-        &["the agent `claude` has a command of its own", ":5:11"],
+        &["agent `claude` already has a command", ":5:11"],
     );
 }
 
@@ -202,14 +207,11 @@ fn impossible_agent_call_is_reported() {
         |words: &str| format!("[[role]]\nid = \"a\"\nprompt = \"x\"\ncommand = {words}\n");
     assert_told(
         &command("[\"cat\"]\nmodel = \"large\""),
-        &[
-            "put \"{model}\" into `command`, or leave `model` out",
-            ":5:9",
-        ],
+        &["add \"{model}\" to `command`, or remove `model`", ":5:9"],
     );
     assert_told(
         &command("[\"sh\", \"-c\", \"agent {prompt}\"]"),
-        &["the shell would run the prompt", ":4:11"],
+        &["the shell would execute the prompt", ":4:11"],
     );
     assert_told(
         &command("[\"agent\", \"{modle}\"]"),
@@ -225,24 +227,27 @@ fn impossible_agent_call_is_reported() {
 fn user_defined_agent_is_checked() {
     assert_told(
         "[agents.mine]\ntitle = \"Mine\"\n",
-        &["`agents.mine.call.command`: it is missing"],
+        &["`agents.mine.call.command`: missing"],
     );
     assert_told(
-        "[agents.mine]\nlike = \"cluade\"\n",
-        &["there is no agent `cluade`, did you mean `claude`?", ":2:8"],
+        "[agents.mine]\nbase_agent = \"cluade\"\n",
+        &["unknown agent `cluade`, did you mean `claude`?", ":2:14"],
     );
     assert_told(
         "[agents.mine]\ncall.command = [\"mine\", \"{modle}\"]\n",
-        &["{modle} is no placeholder, did you mean {model}?", ":2:16"],
+        &[
+            "unknown placeholder {modle}, did you mean {model}?",
+            ":2:16",
+        ],
     );
-    assert_told("[agents.a]\nlike = \"a\"\n", &["there is no agent `a`"]);
-    let circle = told("[agents.a]\nlike = \"b\"\n[agents.b]\nlike = \"a\"\n");
+    assert_told("[agents.a]\nbase_agent = \"a\"\n", &["unknown agent `a`"]);
+    let circle = told("[agents.a]\nbase_agent = \"b\"\n[agents.b]\nbase_agent = \"a\"\n");
     assert!(
-        circle[0].contains("`a` is like itself, by way of `b`"),
+        circle[0].contains("`a` inherits from itself through `b`"),
         "{circle:?}"
     );
     assert_eq!(
-        told("[agents.claude]\nlike = \"claude\"\ntitle = \"Ours\"\n"),
+        told("[agents.claude]\nbase_agent = \"claude\"\ntitle = \"Ours\"\n"),
         Vec::<String>::new()
     );
 }
@@ -258,41 +263,41 @@ fn unknown_names_are_reported() {
             "a",
             "[role.error_recovery.timeout]\ncustom_prompt_modifier = \"focsu\"",
         ),
-        &["there is no prompt template `focsu`, did you mean `focus`?"],
+        &["unknown prompt template `focsu`, did you mean `focus`?"],
     );
     assert_told(
         "[error_recovery.strategies.timeout]\nstrategies = [\"longer_timeot\"]\n",
-        &["there is no strategy `longer_timeot`, did you mean `longer_timeout`?"],
+        &["unknown strategy `longer_timeot`, did you mean `longer_timeout`?"],
     );
     assert_told(
         "[error_recovery.strategies.timeot]\nmax_retries = 1\n",
-        &["there is no kind `timeot`, did you mean `timeout`?"],
+        &["unknown kind `timeot`, did you mean `timeout`?"],
     );
     assert_told(
         &(role("a", "") + "[loop.until]\npromise = { role = \"b\", text = \"DONE\" }\n"),
-        &["there is no role `b`"],
+        &["unknown role `b`"],
     );
     assert_told(
         "[prompts]\nours = \"Mind {{ eror }}\"\n",
-        &["there is no placeholder `eror`, did you mean `error`?"],
+        &["unknown variable `eror`, did you mean `error`?"],
     );
     assert_told(
         &role("a", "expect.json = \"gone.json\""),
-        &["there is no file gone.json"],
+        &["file gone.json not found"],
     );
     assert_told(
         &role("a", "expect.match = \"a(\""),
-        &["is not a regular expression"],
+        &["invalid regular expression"],
     );
     assert_told(
         "[[kinds.rate_limit.chain]]\nstrategy = \"nope\"\nconfidence = 0.5\n",
         &[
-            "`kinds.rate_limit`: there is no strategy `nope`",
+            "`kinds.rate_limit`: unknown strategy `nope`",
             "unstuck.toml:1",
         ],
     );
     assert_told(
-        "[[repairs.need]]\nid = \"ours\"\nneeds = \"folder\"\ncategory = \"environment\"\nany = [\"/a(/\"]\ncause = \"c\"\noutcome = \"o\"\n",
+        "[[repairs.requirement]]\nid = \"ours\"\nrequires = \"directory\"\ncategory = \"environment\"\nany = [\"/a(/\"]\ncause = \"c\"\noutcome = \"o\"\n",
         &["repair `ours`", "a(", "unstuck.toml:1"],
     );
     assert_told(
@@ -305,20 +310,23 @@ fn unknown_names_are_reported() {
 fn invalid_addresses_are_reported() {
     let hook = |text: &str| format!("[webhooks]\non_escalation = {{ {text} }}\n");
     for (text, words) in [
-        ("format = \"slack\"", "needs a `url`, or a `url_env`"),
-        ("url = \"https://me:pw@a.example/\"", "holds a password"),
-        ("url = \"https:///x\"", "is not an address"),
+        ("format = \"slack\"", "needs a `url` or a `url_env`"),
+        (
+            "url = \"https://me:pw@a.example/\"",
+            "must not contain a password",
+        ),
+        ("url = \"https:///x\"", "invalid URL"),
         (
             "url = \"https://a.example\", format = \"template\"",
             "needs a `template`",
         ),
         (
             "url = \"https://a.example\", template = \"x\"",
-            "counts only with",
+            "requires `format = ",
         ),
         (
             "url = \"https://a.example\", timeout = \"5m\"",
-            "45 seconds at most",
+            "at most 45 seconds",
         ),
         (
             "url = \"https://a.example\", digest = 10",
@@ -339,7 +347,7 @@ fn invalid_addresses_are_reported() {
         ),
         (
             "url = \"https://a.example\", url_env = \"B\"",
-            "keep one of them",
+            "keep only one",
         ),
     ] {
         let place = Place::new();
@@ -362,7 +370,7 @@ fn owner_only_notification_settings_are_rejected_in_a_project() {
     ] {
         let all = told(&format!("[webhooks]\n{line}\n")).join("\n");
         assert!(
-            all.contains("only the user's own configuration may say this"),
+            all.contains("allowed only in your own configuration"),
             "{line}: {all}"
         );
         assert!(all.contains("unstuck.toml:2"), "{all}");
@@ -373,7 +381,7 @@ fn owner_only_notification_settings_are_rejected_in_a_project() {
 fn two_names_of_one_key_are_rejected() {
     assert_told(
         &role("a", "timeout = \"5m\"\ntimeout_seconds = 9"),
-        &["`timeout_seconds` is another name of `timeout`; keep one of them"],
+        &["`timeout_seconds` is an alias of `timeout`; keep only one"],
     );
 }
 
@@ -382,15 +390,15 @@ fn meaningless_numbers_are_rejected() {
     for (text, words) in [
         (
             "[policy]\nmaxCost = nan\n",
-            "`policy.maxCost` is NaN, but must be a number",
+            "`policy.maxCost` must be a number, got NaN",
         ),
         (
             "[policy]\nmax_retries = -3\n",
-            "`policy.maxRetries` is -3: must be a whole number",
+            "`policy.maxRetries` is -3: must be an integer",
         ),
         (
             "[run]\nparallel = 0\n",
-            "`run.parallel` is 0, but must be 1 or more",
+            "`run.parallel` must be 1 or more, got 0",
         ),
         ("[loop]\nmax_iterations = 0\n", "must be 1 or more"),
         ("[budget]\nper_run = { usd = -1.0 }\n", "must be 0 or more"),

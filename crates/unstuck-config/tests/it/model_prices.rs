@@ -96,7 +96,7 @@ fn project_cannot_lower_prices() {
         place.project("unstuck.toml", &format!("[[models.model]]\n{text}\n"));
         let problems = place.problems();
         assert_eq!(problems.len(), 1, "{text}: {problems:?}");
-        for part in [told, "only the user's own configuration"] {
+        for part in [told, "only in your own configuration"] {
             assert!(problems[0].contains(part), "{text}: {problems:?}");
         }
         let now = unstuck_config::LoadResult::read(&place.layers())

@@ -1,8 +1,8 @@
 //! The effect of `[error_recovery]` and role settings on limits and strategies.
 
 use unstuck_config::Config;
-use unstuck_core::knowledge::{AttemptChange, Playbook};
-use unstuck_core::{Kind, Layer};
+use unstuck_core::knowledge::{AttemptChange, RecoveryKnowledge};
+use unstuck_core::{FailureLayer, Kind};
 
 use crate::{Place, role};
 
@@ -13,15 +13,17 @@ fn config(text: &str) -> Config {
 /// Returns the number of retries of a kind for the role `a`, in the agent layer.
 fn retries(config: &Config, kind: Kind) -> u32 {
     let policy = config.policy_for(config.role("a").unwrap()).unwrap().policy;
-    let file = Playbook::built_in().kind(kind).unwrap();
-    policy.limits(kind, Layer::Agent, file, None).retries
+    let file = RecoveryKnowledge::built_in().kind(kind).unwrap();
+    policy.limits(kind, FailureLayer::Agent, file, None).retries
 }
 
 /// Returns the strategies of a kind for the role `a`, in order.
 fn chain(config: &Config, kind: Kind) -> Vec<String> {
-    let playbook = config.playbook_for(config.role("a").unwrap()).unwrap();
+    let playbook = config
+        .role_recovery_knowledge(config.role("a").unwrap())
+        .unwrap();
     let links = playbook.kind(kind).unwrap().chain.iter();
-    let fits = |layers: &[Layer]| layers.is_empty() || layers.contains(&Layer::Agent);
+    let fits = |layers: &[FailureLayer]| layers.is_empty() || layers.contains(&FailureLayer::Agent);
     links
         .filter(|link| fits(&link.layers))
         .map(|link| link.strategy.clone())
@@ -34,7 +36,7 @@ fn role_has_the_default_policy_and_kind_limits() {
     let config = config(&role("a", ""));
     let made = config.policy_for(config.role("a").unwrap()).unwrap();
     assert_eq!(made.policy.id, "resilient");
-    assert_eq!(made.origins["policy"], "the template `resilient`");
+    assert_eq!(made.origins["policy"], "template `resilient`");
     assert!(made.policy.give_up_after.is_some());
     assert_eq!(retries(&config, Kind::Timeout), 2);
     assert_eq!(retries(&config, Kind::MissingSections), 3);
@@ -81,11 +83,7 @@ fn cap_bounds_settings_for_all_roles() {
         made.origins["kinds.timeout.maxRetries"],
         "error_recovery.max_auto_retries (unstuck.toml:7)"
     );
-    assert!(
-        capped.warnings()[0]
-            .to_string()
-            .contains("the smaller one counts")
-    );
+    assert!(capped.warnings()[0].to_string().contains("limits it to 1"));
     let raised = config(
         &(role("a", "")
             + "[error_recovery]\nmax_auto_retries = 6\n[error_recovery.strategies.timeout]\nmax_retries = 5\n"),
@@ -169,8 +167,10 @@ fn role_policy_overrides_project_and_environment_overrides_both() {
 #[test]
 fn chains_are_built_in_by_default() {
     let config = config(&role("a", ""));
-    let playbook = config.playbook_for(config.role("a").unwrap()).unwrap();
-    assert_eq!(&*playbook, Playbook::built_in());
+    let playbook = config
+        .role_recovery_knowledge(config.role("a").unwrap())
+        .unwrap();
+    assert_eq!(&*playbook, RecoveryKnowledge::built_in());
 }
 
 /// S1-32: a disabled prompt change is no longer made; the strategy's other changes stay.
@@ -189,7 +189,9 @@ fn disabled_change_is_removed_from_the_chain() {
         chain(&config, Kind::MissingSections),
         ["retry_with_error_context", "next_model", "ask_user"]
     );
-    let playbook = config.playbook_for(config.role("a").unwrap()).unwrap();
+    let playbook = config
+        .role_recovery_knowledge(config.role("a").unwrap())
+        .unwrap();
     let first = &chain(&config, Kind::EmptyOutput)[0];
     assert_eq!(
         playbook.strategy(first).unwrap().changes,
@@ -217,7 +219,9 @@ fn project_prompt_template_comes_first() {
     assert_eq!(place.problems(), Vec::<String>::new());
     let config = place.config();
     let first = &chain(&config, Kind::Timeout)[0];
-    let playbook = config.playbook_for(config.role("a").unwrap()).unwrap();
+    let playbook = config
+        .role_recovery_knowledge(config.role("a").unwrap())
+        .unwrap();
     let name = "implementer_timeout_prompt";
     assert_eq!(
         playbook.strategy(first).unwrap().changes,
@@ -236,12 +240,14 @@ fn chain_order_can_be_set() {
     let config = config(
         &(role("a", "") + &format!("[error_recovery.strategies.timeout]\nstrategies = {ids}\n")),
     );
-    let playbook = config.playbook_for(config.role("a").unwrap()).unwrap();
+    let playbook = config
+        .role_recovery_knowledge(config.role("a").unwrap())
+        .unwrap();
     let links = &playbook.kind(Kind::Timeout).unwrap().chain;
-    let asks = |id: &str| playbook.strategy(id).unwrap().asks_person;
+    let asks = |id: &str| playbook.strategy(id).unwrap().requires_human;
     let ranked = rank_chain(
         Kind::Timeout,
-        Layer::Agent,
+        FailureLayer::Agent,
         links,
         &SuccessRates::empty(),
         asks,

@@ -105,11 +105,11 @@ fn displayed_defaults_are_the_effective_ones() {
     let retries = |config: &Config| {
         let policy = config.policy_for(&config.roles()[0]).unwrap().policy;
         let kinds = unstuck_core::Kind::ALL.iter().map(|kind| {
-            let file = unstuck_core::knowledge::Playbook::built_in()
+            let file = unstuck_core::knowledge::RecoveryKnowledge::built_in()
                 .kind(*kind)
                 .unwrap();
             policy
-                .limits(*kind, unstuck_core::Layer::Agent, file, None)
+                .limits(*kind, unstuck_core::FailureLayer::Agent, file, None)
                 .retries
         });
         kinds.collect::<Vec<_>>()
@@ -117,7 +117,7 @@ fn displayed_defaults_are_the_effective_ones() {
     assert_eq!(retries(&with_defaults), retries(&without));
     let chains = |config: &Config| {
         config
-            .playbook_for(&config.roles()[0])
+            .role_recovery_knowledge(&config.roles()[0])
             .unwrap()
             .into_owned()
     };

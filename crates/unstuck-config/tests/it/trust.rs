@@ -5,9 +5,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use unstuck_config::section::{OnUnknown, RecoverySection, Sandbox};
+use unstuck_config::section::{OnUnlistedCommand, RepairPolicySection, Sandbox};
 use unstuck_config::{
-    Config, DeclaredRepairPolicy, Layers, ProjectRecovery, ProjectTrust, diff_policies, intersect,
+    Config, DeclaredRepairPolicy, Layers, ProjectRepairPolicy, ProjectTrust, diff_policies,
+    intersect,
 };
 
 use crate::Place;
@@ -28,11 +29,11 @@ impl Place {
     }
 }
 
-fn trusted(config: &Config) -> RecoverySection {
+fn trusted(config: &Config) -> RepairPolicySection {
     config.repair_policy(ProjectTrust::Trusted).unwrap()
 }
 
-fn untrusted(config: &Config) -> RecoverySection {
+fn untrusted(config: &Config) -> RepairPolicySection {
     config.repair_policy(ProjectTrust::Untrusted).unwrap()
 }
 
@@ -84,11 +85,11 @@ fn owner_permissions_apply_without_trust_and_project_cannot_extend_them() {
     assert_eq!(counts.auto_approve, ["npm ci"]);
     assert_eq!(counts.env_keep, ["HOME2"]);
     assert_eq!(counts.allowed_write_paths, [PathBuf::from("dist")]);
-    let rest = RecoverySection {
+    let rest = RepairPolicySection {
         auto_approve: counts.auto_approve.clone(),
         env_keep: counts.env_keep.clone(),
         allowed_write_paths: counts.allowed_write_paths.clone(),
-        ..RecoverySection::default()
+        ..RepairPolicySection::default()
     };
     assert_eq!(counts, rest);
 }
@@ -103,7 +104,7 @@ fn only_the_users_own_file_can_trust_projects() {
     let config = place.config();
     assert!(!config.trusts_projects());
     let told = config.untrusted_files()[0].to_string();
-    assert!(told.contains("can be written by others"), "{told}");
+    assert!(told.contains("is writable by other users"), "{told}");
     assert!(told.contains("chmod go-w"), "{told}");
 }
 
@@ -121,7 +122,7 @@ fn file_writable_by_others_grants_nothing_but_may_forbid() {
         assert!(!counts.network && !trusted(&config).network, "{path}");
         assert_eq!(trusted(&config).auto_approve, ["npm ci"], "the project's");
         let notes = format!("{:?}", config.warnings());
-        assert!(notes.contains("what it allows does not count"), "{notes}");
+        assert!(notes.contains("what it allows is ignored"), "{notes}");
     }
 }
 
@@ -212,10 +213,10 @@ fn comments_order_and_format_do_not_change_the_content() {
 fn content_can_be_parsed_back() {
     let config = Place::with("unstuck.toml", APPROVES).config();
     let project = config.project_recovery().unwrap();
-    let said = ProjectRecovery::parse_content(&project.content()).unwrap();
+    let said = ProjectRepairPolicy::parse_content(&project.content()).unwrap();
     assert_eq!(said, project.declared);
     assert_eq!(
-        ProjectRecovery::parse_content("{\"auto_approve\": 5}"),
+        ProjectRepairPolicy::parse_content("{\"auto_approve\": 5}"),
         None
     );
 }
@@ -227,10 +228,10 @@ fn broken_section_is_reported_in_every_layer() {
     place.owner("[recovery]\nauto_approve = 5\n");
     let problems = place.problems();
     assert_eq!(problems.len(), 1, "{problems:?}");
-    assert!(problems[0].contains("`recovery.auto_approve` is 5"));
+    assert!(problems[0].contains("`recovery.auto_approve` must be a list, got 5"));
     for (text, told) in [
         ("auto_approve = [\" \"]", "a command"),
-        ("auto_approve = [\"npm ci\", 3]", "a text"),
+        ("auto_approve = [\"npm ci\", 3]", "a string"),
         ("on_unknown = \"run\"", "\"escalate\""),
         ("cooldown_seconds = -1", "-1"),
         ("auto_aprove = []", "did you mean `auto_approve`?"),
@@ -245,21 +246,21 @@ fn broken_section_is_reported_in_every_layer() {
 /// S3-54: an owner only maintains a boundary, and changes across it are described in words.
 #[test]
 fn difference_shows_what_changes_and_if_it_allows_more() {
-    let old = RecoverySection {
+    let old = RepairPolicySection {
         auto_approve: vec!["npm ci".into()],
         require_human: vec!["rm *".into()],
-        ..RecoverySection::default()
+        ..RepairPolicySection::default()
     };
-    let new = RecoverySection {
+    let new = RepairPolicySection {
         auto_approve: vec!["npm ci".into(), "npm install".into()],
         require_human: vec!["git *".into()],
         sandbox: Sandbox::Off,
         network: false,
         cooldown_seconds: 5,
         allowed_write_paths: vec!["dist".into()],
-        on_unknown: OnUnknown::Deny,
+        on_unknown: OnUnlistedCommand::Deny,
         guard_files: false,
-        ..RecoverySection::default()
+        ..RepairPolicySection::default()
     };
     let told: Vec<_> = diff_policies(&old, &new)
         .into_iter()
@@ -274,15 +275,15 @@ fn difference_shows_what_changes_and_if_it_allows_more() {
     assert_eq!(
         told,
         [
-            "+ `npm install` may run without asking",
-            "- `git *` asks",
-            "+ `rm *` is no longer among what must ask",
-            "+ 5 seconds lie between two repairs, not 60",
-            "- a command that is in no list is refused",
+            "+ `npm install` runs without approval",
+            "- `git *` always needs approval",
+            "+ `rm *` no longer always needs approval",
+            "+ 5 s cooldown between repairs, was 60 s",
+            "- unlisted commands are rejected",
             "+ repairs run without a sandbox",
-            "- repairs may not use the network",
-            "- of the project repairs may write only to dist",
-            "+ an approved command runs also when scripts and settings of tools have changed",
+            "- repairs cannot use the network",
+            "- repairs can write only to dist in the project",
+            "+ approved commands run even if scripts or tool settings have changed",
         ]
     );
     assert_eq!(diff_policies(&old, &old), []);
@@ -290,10 +291,10 @@ fn difference_shows_what_changes_and_if_it_allows_more() {
 
 #[test]
 fn disjoint_directories_disable_automatic_repairs() {
-    let owner = RecoverySection {
+    let owner = RepairPolicySection {
         auto_approve: vec!["npm ci".into()],
         allowed_write_paths: vec!["node_modules".into()],
-        ..RecoverySection::default()
+        ..RepairPolicySection::default()
     };
     let other = DeclaredRepairPolicy {
         allowed_write_paths: Some(vec!["src".into()]),
@@ -364,8 +365,11 @@ fn said() -> impl Strategy<Value = DeclaredRepairPolicy> {
         prop::option::of(entries()),
     );
     let numbers = (prop::option::of(0..5u32), prop::option::of(0..5u64));
-    let unknown =
-        prop::sample::select(vec![OnUnknown::Allow, OnUnknown::Deny, OnUnknown::Escalate]);
+    let unknown = prop::sample::select(vec![
+        OnUnlistedCommand::Allow,
+        OnUnlistedCommand::Deny,
+        OnUnlistedCommand::Escalate,
+    ]);
     let sandbox = prop::sample::select(vec![Sandbox::Off, Sandbox::Required, Sandbox::BestEffort]);
     let choices = (prop::option::of(unknown), prop::option::of(sandbox));
     let flags = prop::collection::vec(prop::option::of(any::<bool>()), 4);
@@ -391,7 +395,7 @@ proptest! {
     /// A project can never loosen its owner's policy.
     #[test]
     fn intersection_never_widens(owner in said(), project in said()) {
-        let owner = owner.apply_to(&RecoverySection::default());
+        let owner = owner.apply_to(&RepairPolicySection::default());
         let counts = intersect(&owner, &project);
         let widening = diff_policies(&owner, &counts).into_iter().filter(|change| change.widens);
         prop_assert_eq!(widening.collect::<Vec<_>>(), vec![]);
@@ -400,7 +404,7 @@ proptest! {
     /// Settings that tighten the policy apply from any file.
     #[test]
     fn intersection_is_at_least_as_strict_as_the_project(owner in said(), project in said()) {
-        let owner = owner.apply_to(&RecoverySection::default());
+        let owner = owner.apply_to(&RepairPolicySection::default());
         let counts = intersect(&owner, &project);
         prop_assert!(!counts.enabled || project.enabled != Some(false));
         prop_assert!(!counts.network || project.network != Some(false));

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::provider_limits::{LimitStatus, ProviderLimits, SubscriptionUsage};
 use super::quota_window::{QuotaShortage, QuotaWindow};
 use super::rate_controller::RateController;
-use super::recent_calls::RecentCalls;
+use super::recent_rate_limits::RecentRateLimits;
+use super::response_rate_limits::{RemainingQuota, ResponseRateLimits, SubscriptionUsage};
 use super::state::{AdmissionCounts, AdmissionState};
 use crate::decision::{
     CircuitBreaker, CircuitBreakerSettings, CircuitState, RetryBudget, RetryBudgetSettings,
@@ -62,10 +62,10 @@ pub enum ApiAttemptKind {
     /// The first attempt.
     First,
     /// A retry after a failure: it consumes the retry budget.
-    #[serde(rename = "again")]
+    #[serde(rename = "retry", alias = "again")]
     Retry,
     /// A retry after a rate limit with a stated wait: the server asked for it, so it consumes no budget.
-    #[serde(rename = "as_told")]
+    #[serde(rename = "as_instructed", alias = "as_told")]
     AsInstructed,
 }
 
@@ -108,7 +108,7 @@ pub enum AdmissionDecision {
 #[serde(rename_all = "snake_case")]
 pub enum HoldReason {
     /// The upstream is overloaded, or the remaining quota is spread until its reset.
-    #[serde(rename = "pace")]
+    #[serde(rename = "rate", alias = "pace")]
     Rate,
     /// The quota is exhausted until its reset.
     RateLimit,
@@ -129,7 +129,7 @@ pub struct AdmissionController {
     breaker: CircuitBreaker,
     budget: RetryBudget,
     rate_controller: RateController,
-    recent_calls: RecentCalls,
+    recent_calls: RecentRateLimits,
     quota_windows: QuotaWindows,
     subscription: Option<SubscriptionUsage>,
     cool_down: Option<Timestamp>,
@@ -160,7 +160,7 @@ impl AdmissionController {
             budget: RetryBudget::full(settings.budget, now),
             settings,
             rate_controller: RateController::new(now),
-            recent_calls: RecentCalls::default(),
+            recent_calls: RecentRateLimits::default(),
             quota_windows: QuotaWindows::default(),
             subscription: None,
             cool_down: None,
@@ -199,7 +199,7 @@ impl AdmissionController {
     /// Records a successful call and frees its slot.
     pub fn on_success(
         &mut self,
-        seen: &ProviderLimits,
+        seen: &ResponseRateLimits,
         tokens: u64,
         took: Duration,
         now: Timestamp,
@@ -220,7 +220,7 @@ impl AdmissionController {
         &mut self,
         kind: Kind,
         stated: Option<Duration>,
-        seen: &ProviderLimits,
+        seen: &ResponseRateLimits,
         now: Timestamp,
     ) {
         self.release_slot();
@@ -247,13 +247,13 @@ impl AdmissionController {
     }
 
     /// Records the headers of a response before the response has ended.
-    pub fn on_headers(&mut self, seen: &ProviderLimits, now: Timestamp) {
+    pub fn on_headers(&mut self, seen: &ResponseRateLimits, now: Timestamp) {
         let Some(told) = seen.read_at else {
             return;
         };
         let calls = f64::from(self.in_flight);
         let tokens = self.tokens_in_flight;
-        let take = |known: &mut Option<QuotaWindow>, seen: Option<LimitStatus>, on_the_way| {
+        let take = |known: &mut Option<QuotaWindow>, seen: Option<RemainingQuota>, on_the_way| {
             if let Some(seen) = seen {
                 match known {
                     Some(known) => known.observe(&seen, told, on_the_way, now),

@@ -8,7 +8,7 @@
 //! ```
 //! use std::time::Duration;
 //! use unstuck_core::admission::{AdmissionController, AdmissionRequest, AdmissionSettings, ApiAttemptKind};
-//! use unstuck_core::admission::{NextAdmission, ProviderLimits, WaitQueue};
+//! use unstuck_core::admission::{NextAdmission, ResponseRateLimits, WaitQueue};
 //! use unstuck_core::{Kind, Timestamp};
 //!
 //! let now = Timestamp::from_seconds(1_763_000_000);
@@ -20,24 +20,24 @@
 //! assert_eq!(queue.next_admission(&mut controller, now), NextAdmission::Admit("a's call"));
 //!
 //! // The server responds with 429 and `retry-after: 7`: now all sessions wait for exactly that long.
-//! controller.on_failure(Kind::RateLimit, Some(Duration::from_secs(7)), &ProviderLimits::default(), now);
+//! controller.on_failure(Kind::RateLimit, Some(Duration::from_secs(7)), &ResponseRateLimits::default(), now);
 //! let NextAdmission::Wait { until, .. } = queue.next_admission(&mut controller, now) else {
 //!     panic!("b's call went into the limit");
 //! };
 //! assert_eq!(until, now.after(Duration::from_secs(7)));
 //! assert_eq!(queue.next_admission(&mut controller, until), NextAdmission::Admit("b's call"));
-//! controller.on_success(&ProviderLimits::default(), 1300, Duration::from_secs(2), until);
+//! controller.on_success(&ResponseRateLimits::default(), 1300, Duration::from_secs(2), until);
 //! ```
 
 mod controller;
 mod fair_queue;
-mod limit_headers;
 mod load_window;
-mod provider_limits;
+mod overload_limits;
 mod quota_window;
-mod rate;
 mod rate_controller;
-mod recent_calls;
+mod rate_limit_header_names;
+mod recent_rate_limits;
+mod response_rate_limits;
 pub mod simulation;
 mod state;
 mod wait_queue;
@@ -47,7 +47,7 @@ pub use controller::{
     HoldReason,
 };
 pub use fair_queue::{FairQueue, QueueTicket};
-pub use provider_limits::{LimitStatus, ProviderLimits, SubscriptionUsage};
+pub use response_rate_limits::{RemainingQuota, ResponseRateLimits, SubscriptionUsage};
 pub use state::{AdmissionCounts, AdmissionState};
 pub use wait_queue::{NextAdmission, WaitQueue, WaitTicket};
 

@@ -3,7 +3,7 @@
 //! Sent calls are subtracted at once. A response may be older than calls still in flight, so its value is an upper
 //! bound, and its value minus those calls a lower bound.
 
-use super::provider_limits::LimitStatus;
+use super::response_rate_limits::RemainingQuota;
 use crate::time::Timestamp;
 
 /// Share of the limit that is kept in reserve: below it nothing is sent until the reset.
@@ -50,7 +50,7 @@ pub(super) enum QuotaShortage {
 impl QuotaWindow {
     /// Creates a window from a response received while this amount is in flight.
     pub(super) fn new(
-        seen: &LimitStatus,
+        seen: &RemainingQuota,
         told: Timestamp,
         on_the_way: f64,
         now: Timestamp,
@@ -75,7 +75,7 @@ impl QuotaWindow {
     /// Applies a response received while this amount is in flight.
     pub(super) fn observe(
         &mut self,
-        seen: &LimitStatus,
+        seen: &RemainingQuota,
         told: Timestamp,
         on_the_way: f64,
         now: Timestamp,
@@ -93,7 +93,7 @@ impl QuotaWindow {
         }
     }
 
-    fn apply_reading(&mut self, seen: &LimitStatus, told: Timestamp, now: Timestamp) {
+    fn apply_reading(&mut self, seen: &RemainingQuota, told: Timestamp, now: Timestamp) {
         self.limit = seen.limit.map(|limit| limit as f64).or(self.limit);
         self.reported_at = told;
         self.refills = seen.refills;
@@ -149,8 +149,8 @@ impl QuotaWindow {
     }
 
     /// The remaining quota at a given time.
-    pub(super) fn status(&self, now: Timestamp) -> LimitStatus {
-        LimitStatus {
+    pub(super) fn status(&self, now: Timestamp) -> RemainingQuota {
+        RemainingQuota {
             limit: self.limit.map(to_count),
             remaining: to_count(self.left_at(now)),
             reset: self.reset.max(now),

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::load_window::{BaselineLoad, LoadSample};
-use super::rate::SendRate;
+use super::overload_limits::OverloadLimits;
 use crate::failure::Kind;
 use crate::time::Timestamp;
 
@@ -37,7 +37,7 @@ pub(super) struct RateController {
     since: i64,
     counts: WindowCounts,
     baseline: BaselineLoad,
-    rate: Option<SendRate>,
+    rate: Option<OverloadLimits>,
 }
 
 /// The counts of the current window.
@@ -105,7 +105,7 @@ impl RateController {
             0.0 => DEFAULT_RESTART_RATE,
             usual => (usual * share).max(MIN_RESTART_RATE),
         };
-        self.rate = Some(SendRate::new(rate, &self.baseline, now));
+        self.rate = Some(OverloadLimits::new(rate, &self.baseline, now));
         self.begin_window(now.millis());
     }
 
@@ -116,7 +116,7 @@ impl RateController {
 
     /// Returns the rate in calls per second, while limited.
     pub(super) fn per_second(&self) -> Option<f64> {
-        self.rate.as_ref().map(SendRate::per_second)
+        self.rate.as_ref().map(OverloadLimits::per_second)
     }
 
     fn evaluate_window(&mut self, now: Timestamp) {
@@ -145,7 +145,7 @@ impl RateController {
     fn evaluate_unlimited(&mut self, seen: &LoadSample, now: Timestamp) {
         let too_many = seen.loss > self.baseline.loss + EXCESS_FAILURE_SHARE;
         if self.counts.failed >= MIN_FAILURES && too_many {
-            self.rate = Some(SendRate::from_sample(seen, &self.baseline, now));
+            self.rate = Some(OverloadLimits::from_sample(seen, &self.baseline, now));
         } else if seen.ended > 0 && !too_many {
             // A time of hardly any calls says nothing about the baseline.
             self.baseline.learn(seen);

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::provider_limits::{LimitStatus, SubscriptionUsage};
+use super::response_rate_limits::{RemainingQuota, SubscriptionUsage};
 use crate::decision::CircuitState;
 use crate::time::Timestamp;
 
@@ -17,13 +17,13 @@ pub struct AdmissionState {
     /// The calls per second, while limited because of an overload.
     pub pace_per_second: Option<f64>,
     /// The remaining requests.
-    pub requests: Option<LimitStatus>,
+    pub requests: Option<RemainingQuota>,
     /// The remaining tokens of both kinds.
-    pub tokens: Option<LimitStatus>,
+    pub tokens: Option<RemainingQuota>,
     /// The remaining input tokens.
-    pub input_tokens: Option<LimitStatus>,
+    pub input_tokens: Option<RemainingQuota>,
     /// The remaining output tokens.
-    pub output_tokens: Option<LimitStatus>,
+    pub output_tokens: Option<RemainingQuota>,
     /// The usage of the subscription.
     #[serde(rename = "plan")]
     pub subscription: Option<SubscriptionUsage>,

@@ -1,4 +1,4 @@
-//! The format of an agent file.
+//! The format of an agent file (`data/agents/<agent>.toml`): how an agent is recognized, run and read.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use super::client_retries::ClientRetries;
 /// The definition of an agent.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct AgentFile {
+pub struct AgentDefinition {
     /// The id, in lower case.
     pub id: String,
     /// The display name.
     pub title: String,
     /// The agent whose settings apply where this one has none.
-    #[serde(rename = "like")]
+    #[serde(alias = "like")]
     pub base_agent: Option<String>,
     /// Names of its program, without directory and extension, by which `exec` recognizes it.
     pub names: Vec<String>,
@@ -27,30 +27,32 @@ pub struct AgentFile {
     /// The command to log in.
     pub login: String,
     /// True if it retries although an API told it not to.
-    #[serde(rename = "insists")]
+    #[serde(alias = "insists")]
     pub ignores_no_retry: bool,
     /// How long it waits silently for a response to begin. Keep-alives are sent only after that time: an error after
     /// them is an error of the stream, which the agent would take for a broken stream and retry. Zero by default.
-    #[serde(deserialize_with = "crate::duration::text::deserialize")]
-    #[serde(rename = "silence")]
+    #[serde(
+        alias = "silence",
+        deserialize_with = "crate::duration::text::deserialize"
+    )]
     pub silent_wait: Duration,
     /// The retry behavior of its own client; the first entry that matches its version applies.
     pub retries: Vec<ClientRetries>,
     /// The command line of the agent in a role.
-    pub call: CommandSpec,
+    pub call: AgentCommandSpec,
     /// The conditions for a headless run.
-    pub run: HeadlessSpec,
+    pub run: HeadlessRunDetection,
     /// The position of its prompt.
-    pub prompt: PromptSpec,
+    pub prompt: PromptArgumentSpec,
     /// Its flags.
-    pub flags: FlagSpec,
+    pub flags: AgentFlagsSpec,
     /// The options for naming and resuming its conversations.
     pub session: ConversationSpec,
     /// The sources of values in its output.
     pub output: OutputSpec,
 }
 
-impl AgentFile {
+impl AgentDefinition {
     /// Returns the same with this id, such as the name of its section in a configuration.
     #[must_use]
     pub fn with_id(mut self, id: &str) -> Self {
@@ -64,7 +66,7 @@ impl AgentFile {
     /// Returns the same with the settings of another agent where this one has none. Names are not inherited: a command
     /// line belongs to one agent.
     pub(super) fn with_defaults_from(self, base: &Self) -> Self {
-        let call = CommandSpec {
+        let call = AgentCommandSpec {
             command: own_or_inherited(self.call.command, &base.call.command),
             instead_of_tools: own_or_inherited(
                 self.call.instead_of_tools,
@@ -101,11 +103,11 @@ fn own_or_inherited<T: Clone + Default + PartialEq>(own: T, other: &T) -> T {
     }
 }
 
-/// The command line of an agent in a role.
+/// The command line with which a role runs an agent, and the settings for its API and a gateway.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct CommandSpec {
-    /// The command line with its [placeholders](super::CommandInputs); empty if the role provides it.
+pub struct AgentCommandSpec {
+    /// The command line with its [placeholders](super::AgentCommandInputs); empty if the role provides it.
     pub command: Vec<CommandPart>,
     /// The alternative if it has no option for allowed tools.
     pub instead_of_tools: Option<String>,
@@ -116,11 +118,11 @@ pub struct CommandSpec {
     /// Arguments that make its program print its version.
     pub version: Vec<String>,
     /// Directories besides PATH where its program is often installed; `~` is the home directory.
-    #[serde(rename = "folders")]
+    #[serde(alias = "folders")]
     pub program_directories: Vec<String>,
 }
 
-impl CommandSpec {
+impl AgentCommandSpec {
     /// Returns its program, if the role does not provide it.
     pub fn program(&self) -> Option<&str> {
         match self.command.first()? {
@@ -151,22 +153,23 @@ pub struct BaseUrlSpec {
     pub args: Vec<String>,
     /// Variables of which the user must have set one: without it the agent uses another login, which would be
     /// overridden.
-    #[serde(rename = "needs")]
+    #[serde(alias = "needs")]
     pub required_env: Vec<String>,
     /// Signs that the user has configured an API address that would be overridden.
-    pub unless: Vec<ConfigIndicator>,
+    pub unless: Vec<CustomApiAddressSign>,
 }
 
-/// A sign of a user's own configuration.
+/// A sign that the user has configured an API address: a text in a file, a variable or the command line.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct ConfigIndicator {
+pub struct CustomApiAddressSign {
     /// The file to search; `~` is the home directory, and a first component such as `$NAME` the value of that variable.
     pub file: Option<String>,
     /// The environment variable to check. Without a file or variable, the command line is searched.
     pub env: Option<String>,
     /// The text to find; empty for a variable means any value except a negative one such as 0.
-    pub holds: String,
+    #[serde(alias = "holds")]
+    pub contains: String,
 }
 
 /// Settings that make an agent wait while the gateway holds its calls. The agent's own retries stay enabled: the
@@ -185,23 +188,26 @@ pub struct GatewayEnvSpec {
 /// The conditions for a headless run.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct HeadlessSpec {
+pub struct HeadlessRunDetection {
     /// Subcommands for headless runs; if there are any, one is required.
-    pub words: Vec<String>,
+    #[serde(alias = "words")]
+    pub subcommands: Vec<String>,
     /// Flags for headless runs; if there are any, one is required.
     pub flags: Vec<String>,
     /// Subcommands, in the position of the prompt, that do something else.
-    pub others: Vec<String>,
+    #[serde(alias = "others")]
+    pub other_subcommands: Vec<String>,
     /// Flags of interactive or other uses.
-    pub never: Vec<String>,
+    #[serde(alias = "never")]
+    pub excluded_flags: Vec<String>,
     /// If set, a prompt without a flag is a headless run too.
     pub by_prompt: bool,
 }
 
-/// The position of an agent's prompt.
+/// The position of the prompt in an agent's command line: a flag, a file, a word or stdin.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct PromptSpec {
+pub struct PromptArgumentSpec {
     /// Flags whose value is the prompt; the first one is used to add a prompt.
     pub flags: Vec<String>,
     /// Flags whose value is a file with the prompt.
@@ -227,10 +233,10 @@ pub enum PositionalPrompt {
     Many,
 }
 
-/// The flags of an agent, by their values. A flag that is not listed may or may not take a value.
+/// The flags of an agent, grouped by the values they take. A flag that is not listed may or may not take a value.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct FlagSpec {
+pub struct AgentFlagsSpec {
     /// Flags for the model; the first one is used to add a model.
     pub model: Vec<String>,
     /// Flags for the output format, with a value unless they are switches.
@@ -258,7 +264,8 @@ pub struct ConversationSpec {
     /// Switches that continue a copy of the conversation.
     pub fork: Vec<String>,
     /// The subcommand that continues the conversation named by the next word.
-    pub word: Option<String>,
+    #[serde(alias = "word")]
+    pub subcommand: Option<String>,
     /// Arguments that continue the conversation `{id}`; empty if that is not supported.
     pub resume: Vec<String>,
     /// Phrases in its output when the conversation does not exist.
@@ -274,25 +281,25 @@ pub struct ConversationSpec {
 #[serde(deny_unknown_fields, default)]
 pub struct OutputSpec {
     /// The final answer.
-    pub text: Vec<OutputSource>,
+    pub text: Vec<OutputValueSource>,
     /// The conversation.
-    pub session: Vec<OutputSource>,
+    pub session: Vec<OutputValueSource>,
     /// The model that answered.
-    pub model: Vec<OutputSource>,
+    pub model: Vec<OutputValueSource>,
     /// The cost in USD.
-    pub cost_usd: Vec<OutputSource>,
+    pub cost_usd: Vec<OutputValueSource>,
     /// Uncached input tokens.
-    pub input_tokens: Vec<OutputSource>,
+    pub input_tokens: Vec<OutputValueSource>,
     /// Output tokens.
-    pub output_tokens: Vec<OutputSource>,
+    pub output_tokens: Vec<OutputValueSource>,
     /// Input tokens read from the provider's cache.
-    pub cached_tokens: Vec<OutputSource>,
+    pub cached_tokens: Vec<OutputValueSource>,
     /// The number of model calls.
-    pub turns: Vec<OutputSource>,
+    pub turns: Vec<OutputValueSource>,
     /// The length of the conversation in tokens, after its latest request.
-    pub context_tokens: Vec<OutputSource>,
+    pub context_tokens: Vec<OutputValueSource>,
     /// The tool calls and messages; all sources apply.
-    pub action: Vec<AgentEventSource>,
+    pub action: Vec<AgentEventMapping>,
     /// JSON objects of which a finished run has one; without it, an answer in JSON is incomplete.
     pub end: Vec<BTreeMap<String, String>>,
     /// If set, failures appear only in the answer text, while the exit code and all else report success.
@@ -304,7 +311,7 @@ pub struct OutputSpec {
 
 impl OutputSpec {
     /// Returns all sources, with the names of their lists.
-    pub(super) fn sources(&self) -> impl Iterator<Item = (&'static str, &OutputSource)> {
+    pub(super) fn sources(&self) -> impl Iterator<Item = (&'static str, &OutputValueSource)> {
         let lists = [
             ("text", &self.text),
             ("session", &self.session),
@@ -322,25 +329,25 @@ impl OutputSpec {
     }
 }
 
-/// A source of a value in the output.
+/// A rule that finds a value in an agent's output: a path in its JSON, or a regex.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct OutputSource {
+pub struct OutputValueSource {
     /// Selects JSON objects with these values at these paths; `*` matches any value.
     pub when: BTreeMap<String, String>,
     /// Paths such as `/usage/output_tokens`; `*` is every element, `-1` the last one, `#` every key. The values are
     /// combined.
     pub at: Vec<String>,
     /// Paths to numbers that are subtracted.
-    #[serde(rename = "less")]
+    #[serde(alias = "less")]
     pub subtract: Vec<String>,
     /// A regex whose first group is the value, for output that is not JSON.
     pub matches: Option<String>,
     /// Selects JSON objects with the same value at this path as the last one: the parts of one message.
-    #[serde(rename = "same")]
+    #[serde(alias = "same")]
     pub same_as_last: Option<String>,
     /// The selection among several values.
-    #[serde(rename = "take")]
+    #[serde(alias = "take")]
     pub selection: ValueSelection,
 }
 
@@ -357,12 +364,12 @@ pub enum ValueSelection {
     All,
 }
 
-/// A source of tool calls, results or both in a stream of JSON objects.
+/// A mapping from JSON objects of an agent's output stream to tool calls, results or both.
 ///
 /// Conditions are paths with the required value: `*` is any value but null, `!0` any but null and 0.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct AgentEventSource {
+pub struct AgentEventMapping {
     /// Selects JSON objects for which all of these hold.
     pub when: BTreeMap<String, String>,
     /// The path to the parts that each contain one event; none if the whole object is one.

@@ -1,6 +1,6 @@
 //! The parts of a command line: flags with their values, and positional words.
 
-use super::agent_file::AgentFile;
+use super::agent_file::AgentDefinition;
 
 /// A text in a command line: a word, or the end of one as in `--model=opus`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +64,7 @@ enum FlagArity {
     Unknown,
 }
 
-fn flag_arity(agent: &AgentFile, name: &str) -> FlagArity {
+fn flag_arity(agent: &AgentDefinition, name: &str) -> FlagArity {
     let in_one = |lists: &[&[String]]| {
         lists
             .iter()
@@ -89,7 +89,7 @@ fn flag_arity(agent: &AgentFile, name: &str) -> FlagArity {
         FlagArity::Many
     } else if in_one(&[
         &agent.run.flags,
-        &agent.run.never,
+        &agent.run.excluded_flags,
         &session.latest,
         &session.fork,
     ]) {
@@ -100,7 +100,11 @@ fn flag_arity(agent: &AgentFile, name: &str) -> FlagArity {
 }
 
 /// Parses the words from `start` on.
-pub(super) fn parse_argv(agent: &AgentFile, command: &[String], start: usize) -> Vec<ArgvPart> {
+pub(super) fn parse_argv(
+    agent: &AgentDefinition,
+    command: &[String],
+    start: usize,
+) -> Vec<ArgvPart> {
     let mut parts = Vec::new();
     let mut at = start;
     let mut sure = FlagValueCertainty::Yes;
@@ -133,7 +137,11 @@ fn is_flag(word: &str) -> bool {
 }
 
 /// Parses a flag with its value, and whether the next word may be part of it.
-fn read_flag(agent: &AgentFile, command: &[String], at: usize) -> (ArgvFlag, FlagValueCertainty) {
+fn read_flag(
+    agent: &AgentDefinition,
+    command: &[String],
+    at: usize,
+) -> (ArgvFlag, FlagValueCertainty) {
     let word = command[at].as_str();
     if let Some((name, from)) = split_inline_value(agent, word) {
         let value = Some(ArgSpan { word: at, from });
@@ -177,7 +185,7 @@ fn read_flag(agent: &AgentFile, command: &[String], at: usize) -> (ArgvFlag, Fla
 }
 
 /// Splits `--flag=value` or `-fvalue` into the flag and the start of its value.
-fn split_inline_value<'w>(agent: &AgentFile, word: &'w str) -> Option<(&'w str, usize)> {
+fn split_inline_value<'w>(agent: &AgentDefinition, word: &'w str) -> Option<(&'w str, usize)> {
     if word.starts_with("--") {
         return word.split_once('=').map(|(name, _)| (name, name.len() + 1));
     }

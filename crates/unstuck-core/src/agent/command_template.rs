@@ -1,7 +1,7 @@
 //! Command line templates: their placeholders and filling them in.
 
 use super::agent_file::CommandPart;
-use crate::suggest::nearest;
+use crate::did_you_mean::nearest;
 
 /// A known placeholder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,11 +1,11 @@
 //! Settings that make an agent use a gateway for its API calls.
 
-use super::agent_file::{BaseUrlSpec, ConfigIndicator};
+use super::agent_file::{BaseUrlSpec, CustomApiAddressSign};
 use super::{Agent, Invocation};
 
 /// The command and environment that make an agent use a gateway.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct GatewayCommand {
+pub struct CommandThroughGateway {
     /// The command line.
     pub command: Vec<String>,
     /// Variables with the gateway's address, overriding previous values.
@@ -19,7 +19,7 @@ pub struct GatewayCommand {
 impl Agent {
     /// Returns the command that uses the gateway at this URL; none if that is impossible, or if the command line shows
     /// that the user wants something else. The caller must check [its files and variables](BaseUrlSpec::unless).
-    pub fn through_gateway(&self, url: &str, command: &[String]) -> Option<GatewayCommand> {
+    pub fn through_gateway(&self, url: &str, command: &[String]) -> Option<CommandThroughGateway> {
         let (base_url, gateway) = (&self.file.call.base_url, &self.file.call.gateway);
         if !base_url.is_known() || base_url.is_refused_by(command) {
             return None;
@@ -31,7 +31,7 @@ impl Agent {
                 .map(|(name, value)| (name.clone(), value.clone()))
                 .collect()
         };
-        Some(GatewayCommand {
+        Some(CommandThroughGateway {
             command: if args.is_empty() {
                 command.to_vec()
             } else {
@@ -51,8 +51,8 @@ impl BaseUrlSpec {
     }
 
     /// Returns the files to search.
-    pub fn indicator_files(&self) -> impl Iterator<Item = (&str, &ConfigIndicator)> {
-        let named = |sign| Some((ConfigIndicator::checked_file(sign)?, sign));
+    pub fn indicator_files(&self) -> impl Iterator<Item = (&str, &CustomApiAddressSign)> {
+        let named = |sign| Some((CustomApiAddressSign::checked_file(sign)?, sign));
         self.unless.iter().filter_map(named)
     }
 
@@ -63,7 +63,7 @@ impl BaseUrlSpec {
             .required_env
             .iter()
             .any(|name| variable(name).is_some());
-        let says_no = |sign: &ConfigIndicator| {
+        let says_no = |sign: &CustomApiAddressSign| {
             let value = sign.env.as_deref().and_then(&variable);
             value.is_some_and(|value| sign.is_shown_by(value))
         };
@@ -71,13 +71,13 @@ impl BaseUrlSpec {
     }
 
     fn is_refused_by(&self, command: &[String]) -> bool {
-        let of_command = |sign: &&ConfigIndicator| sign.file.is_none() && sign.env.is_none();
+        let of_command = |sign: &&CustomApiAddressSign| sign.file.is_none() && sign.env.is_none();
         let mut signs = self.unless.iter().filter(of_command);
-        signs.any(|sign| command.iter().any(|word| word.contains(&sign.holds)))
+        signs.any(|sign| command.iter().any(|word| word.contains(&sign.contains)))
     }
 }
 
-impl ConfigIndicator {
+impl CustomApiAddressSign {
     fn checked_file(&self) -> Option<&str> {
         self.file.as_deref()
     }
@@ -85,7 +85,7 @@ impl ConfigIndicator {
     /// Returns true if a variable with this value is a sign of it.
     fn is_shown_by(&self, value: &str) -> bool {
         let is_no = |value: &str| ["", "0", "false", "no", "off"].contains(&value);
-        match self.holds.as_str() {
+        match self.contains.as_str() {
             "" => !is_no(value.trim().to_ascii_lowercase().as_str()),
             holds => value.contains(holds),
         }

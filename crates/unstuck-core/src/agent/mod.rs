@@ -17,36 +17,40 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod activity;
 mod agent_file;
+mod agent_file_validation;
 mod argv;
 mod client_retries;
-mod command_line;
+mod command_builder;
+mod command_parser;
+mod command_rewrite;
 mod command_template;
 mod gateway_env;
-mod invocation;
 mod json_path;
-mod launcher;
 mod output;
-mod rewrite;
-mod validation;
+mod program_behind_launcher;
+mod stream_events;
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-pub use activity::{AgentEvent, ToolCall, ToolOutcome};
 pub use agent_file::{
-    AgentEventSource, AgentFile, BaseUrlSpec, CommandPart, CommandSpec, ConfigIndicator,
-    ConversationSpec, FlagSpec, GatewayEnvSpec, HeadlessSpec, OutputSource, OutputSpec,
-    PositionalPrompt, PromptSpec, ValueSelection,
+    AgentCommandSpec, AgentDefinition, AgentEventMapping, AgentFlagsSpec, BaseUrlSpec, CommandPart,
+    ConversationSpec, CustomApiAddressSign, GatewayEnvSpec, HeadlessRunDetection, OutputSpec,
+    OutputValueSource, PositionalPrompt, PromptArgumentSpec, ValueSelection,
 };
+pub use agent_file_validation::AgentFileProblem;
 pub use client_retries::{ClientRetries, StreamErrorSignal};
-pub use command_line::{BuildError, BuiltCommand, CommandInputs, ConversationRef, PromptChannel};
-pub use gateway_env::GatewayCommand;
-pub use invocation::{Invocation, PromptSource, RequestedConversation};
+pub use command_builder::{
+    AgentCommandInputs, BuiltCommand, CommandBuildError, ConversationStart, PromptChannel,
+};
+pub use command_parser::{Invocation, PromptSource, RequestedConversation};
+pub use command_rewrite::{
+    ChangedCommand, CommandChanges, CommandRewriteError, ConversationChoice,
+};
+pub use gateway_env::CommandThroughGateway;
 pub use output::AgentOutput;
-pub use rewrite::{ChangeError, ChangedCommand, CommandChanges, ConversationChoice};
-pub use validation::AgentFileProblem;
+pub use stream_events::{AgentEvent, ToolCall, ToolOutcome};
 
 use crate::knowledge::{self, KnowledgeError};
 
@@ -101,7 +105,7 @@ pub struct Agents {
 /// An agent, as defined by its file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Agent {
-    file: AgentFile,
+    file: AgentDefinition,
 }
 
 impl Agents {
@@ -128,7 +132,7 @@ impl Agents {
 
     /// Returns these agents and one more, which replaces one of the same id. Its base agent must be among these.
     #[must_use]
-    pub fn with(mut self, file: AgentFile) -> Self {
+    pub fn with(mut self, file: AgentDefinition) -> Self {
         let base = file.base_agent.as_deref().and_then(|id| self.get(id));
         let file = match base {
             Some(base) => file.with_defaults_from(&base.file),
@@ -140,14 +144,15 @@ impl Agents {
     }
 
     /// Gives an agent without names that of its section and that of its program, unless another one has it.
-    fn with_default_names(&self, mut file: AgentFile) -> AgentFile {
+    fn with_default_names(&self, mut file: AgentDefinition) -> AgentDefinition {
         let is_any_program = file.call.command.is_empty();
         if !file.names.is_empty() || is_any_program {
             return file;
         }
-        let program = file.call.program().map(launcher::base_name);
-        let program =
-            program.filter(|word| file.base_agent.is_none() && !launcher::is_launcher(word));
+        let program = file.call.program().map(program_behind_launcher::base_name);
+        let program = program.filter(|word| {
+            file.base_agent.is_none() && !program_behind_launcher::is_launcher(word)
+        });
         let names = [Some(file.id.as_str()), program].into_iter().flatten();
         let is_free = |name: &&str| {
             let other = self.by_program_name(name);
@@ -171,7 +176,9 @@ impl Agents {
 
     /// Returns the agent that a command starts, possibly through `npx`, `env` and the like.
     pub fn recognize(&self, command: &[String]) -> Option<&Agent> {
-        let at = launcher::find_program(command, |word| self.by_program_name(word).is_some())?;
+        let at = program_behind_launcher::find_program(command, |word| {
+            self.by_program_name(word).is_some()
+        })?;
         self.by_program_name(&command[at])
     }
 
@@ -215,14 +222,17 @@ impl Agent {
     }
 
     /// The whole definition.
-    pub fn file(&self) -> &AgentFile {
+    pub fn file(&self) -> &AgentDefinition {
         &self.file
     }
 
     /// Returns true if a word of a command line is its program or package.
     fn matches_program(&self, word: &str) -> bool {
         let is = |names: &[String], word: &str| names.iter().any(|name| name == word);
-        is(&self.file.names, launcher::base_name(word))
-            || is(&self.file.packages, launcher::without_version(word))
+        is(&self.file.names, program_behind_launcher::base_name(word))
+            || is(
+                &self.file.packages,
+                program_behind_launcher::without_version(word),
+            )
     }
 }

@@ -8,9 +8,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Agent;
-use super::activity::AgentEvent;
-use super::agent_file::{OutputSource, ValueSelection};
+use super::agent_file::{OutputValueSource, ValueSelection};
 use super::json_path::{find_in_broken_json, json_records, values_at};
+use super::stream_events::AgentEvent;
 use crate::decision::TokenUsage;
 
 /// The values found in an agent's output; missing ones are none.
@@ -117,8 +117,8 @@ impl Agent {
             }
         }
         match (open.pop(), last) {
-            (Some((_, call)), _) => Some(format!("{call}, whose result never came")),
-            (None, Some(call)) => Some(format!("what comes after {call}, whose result is there")),
+            (Some((_, call)), _) => Some(format!("{call}, which returned no result")),
+            (None, Some(call)) => Some(format!("the step after {call}, whose result was received")),
             (None, None) => None,
         }
     }
@@ -159,7 +159,7 @@ impl<'t> RawOutput<'t> {
     }
 
     /// Finds the answer, which is never on stderr.
-    fn find_answer(&self, sources: &[OutputSource]) -> Option<String> {
+    fn find_answer(&self, sources: &[OutputValueSource]) -> Option<String> {
         let records = &self.records[..self.stdout_records];
         sources.iter().find_map(|source| {
             let found: Vec<String> = matching_records(records, source)
@@ -174,7 +174,7 @@ impl<'t> RawOutput<'t> {
         })
     }
 
-    fn find_text(&self, sources: &[OutputSource]) -> Option<String> {
+    fn find_text(&self, sources: &[OutputValueSource]) -> Option<String> {
         let values = sources.iter().find_map(|source| {
             let found = matching_records(&self.records, source)
                 .flat_map(|record| record_texts(record, source));
@@ -189,7 +189,7 @@ impl<'t> RawOutput<'t> {
         })
     }
 
-    fn find_number(&self, sources: &[OutputSource]) -> Option<f64> {
+    fn find_number(&self, sources: &[OutputValueSource]) -> Option<f64> {
         let values = sources.iter().find_map(|source| {
             let found: Vec<f64> = matching_records(&self.records, source)
                 .filter_map(|record| record_number(record, source))
@@ -204,7 +204,7 @@ impl<'t> RawOutput<'t> {
     }
 
     /// Returns the matches of a regex in plain text.
-    fn match_plain_text(&self, source: &OutputSource) -> Option<Vec<String>> {
+    fn match_plain_text(&self, source: &OutputValueSource) -> Option<Vec<String>> {
         let regex = Regex::new(source.matches.as_deref()?).ok()?;
         let found = [self.stdout, self.stderr].into_iter().flat_map(|text| {
             let groups = regex.captures_iter(text).filter_map(|found| found.get(1));
@@ -216,7 +216,7 @@ impl<'t> RawOutput<'t> {
     }
 
     /// Finds a value by its key alone in JSON that is too broken to be parsed.
-    fn find_in_broken_json(&self, sources: &[OutputSource]) -> Option<Value> {
+    fn find_in_broken_json(&self, sources: &[OutputValueSource]) -> Option<Value> {
         let is_broken = self.stdout_records == 0 && self.stdout.trim_start().starts_with('{');
         let paths = sources
             .iter()
@@ -228,7 +228,7 @@ impl<'t> RawOutput<'t> {
 
 fn matching_records<'r>(
     records: &'r [Value],
-    source: &'r OutputSource,
+    source: &'r OutputValueSource,
 ) -> impl Iterator<Item = &'r Value> {
     let fits = |record: &Value| matches_conditions(record, &source.when);
     let last = records.iter().rev().find(|record| fits(record));
@@ -251,14 +251,14 @@ fn matches_conditions(record: &Value, when: &BTreeMap<String, String>) -> bool {
     })
 }
 
-fn record_texts(record: &Value, source: &OutputSource) -> Vec<String> {
+fn record_texts(record: &Value, source: &OutputValueSource) -> Vec<String> {
     let values = source.at.iter().flat_map(|path| values_at(record, path));
     values
         .filter_map(|value| value.as_str().map(str::to_owned))
         .collect()
 }
 
-fn record_number(record: &Value, source: &OutputSource) -> Option<f64> {
+fn record_number(record: &Value, source: &OutputValueSource) -> Option<f64> {
     let all = |paths: &[String]| -> Vec<f64> {
         let values = paths.iter().flat_map(|path| values_at(record, path));
         values.filter_map(|value| value.as_f64()).collect()

@@ -1,8 +1,8 @@
 //! Commands that may run: texts that the owner listed or approved.
 
-use super::charset::trim_ascii_whitespace;
+use super::hidden_characters::trim_ascii_whitespace;
 use super::proposal::ProposalError;
-use super::proposal_fields::check_command;
+use super::proposal_parser::check_command;
 
 /// The only type an executor accepts: a command with the permission to run.
 #[derive(Debug, Clone, PartialEq, Eq)]

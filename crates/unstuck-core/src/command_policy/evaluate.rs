@@ -1,14 +1,15 @@
 //! Evaluates whether a command may run. After the lists, each step can only make the verdict stricter.
 
 use super::approved_command::ApprovedCommand;
-use super::charset::trim_ascii_whitespace;
-use super::proposal_fields::check_command;
-use super::repair_policy::{OnUnknown, RepairPolicy};
+use super::hidden_characters::trim_ascii_whitespace;
+use super::proposal_parser::check_command;
+use super::repair_policy::{OnUnlistedCommand, RepairPolicy};
 use super::require_human::MatchableCommand;
-use super::sanitize::{sanitize, sanitize_command};
-use super::simple_command::simple_command_objection;
+use super::safe_display::{sanitize, sanitize_command};
+use super::simple_command_check::simple_command_objection;
 use super::verdict::{
-    ApprovalReason, DirectoryKind, Evaluation, PolicyContext, PolicyStep, StepEffect, Verdict,
+    ApprovalReason, CommandEvaluation, DirectoryProtection, EvaluationStep, EvaluationStepEffect,
+    PolicyContext, Verdict,
 };
 use crate::duration::HumanDuration;
 use crate::nearest;
@@ -20,11 +21,11 @@ const MAX_NEAR_MISS_LEN: usize = 200;
 pub fn evaluate(
     rules: &RepairPolicy,
     command: &str,
-    place: &DirectoryKind,
+    place: &DirectoryProtection,
     standing: &PolicyContext,
-) -> Evaluation {
+) -> CommandEvaluation {
     if let Err(error) = check_command(command, "command") {
-        return Evaluation::rejected(error.rule(), error.to_string());
+        return CommandEvaluation::rejected(error.rule(), error.to_string());
     }
     let command = trim_ascii_whitespace(command);
     let mut steps = vec![
@@ -38,7 +39,7 @@ pub fn evaluate(
     steps.push(check_cooldown(standing));
     steps.push(check_watched_files(standing));
     steps.extend(check_sandbox(standing));
-    let mut judgement = Evaluation::from_steps(steps);
+    let mut judgement = CommandEvaluation::from_steps(steps);
     // This line comes first to explain why an owner's own entry has no effect.
     if let (Verdict::RequireApproval(_) | Verdict::Deny, Some(told)) =
         (&judgement.verdict, check_trust(standing))
@@ -51,10 +52,10 @@ pub fn evaluate(
 fn policy_step(
     rule: &'static str,
     about: &'static str,
-    effect: StepEffect,
+    effect: EvaluationStepEffect,
     says: impl Into<String>,
-) -> PolicyStep {
-    PolicyStep {
+) -> EvaluationStep {
+    EvaluationStep {
         rule,
         subject: about,
         effect,
@@ -62,125 +63,130 @@ fn policy_step(
     }
 }
 
-fn check_text(command: &str) -> PolicyStep {
-    let mut says = "every character of it can be seen".to_owned();
+fn check_text(command: &str) -> EvaluationStep {
+    let mut says = "all characters are visible".to_owned();
     if !command.is_ascii() {
-        says.push_str(", but some are beyond ASCII and may look like others");
+        says.push_str(", but some are not ASCII and may look like other characters");
     }
-    policy_step("R2", "text", StepEffect::Passes, says)
+    policy_step("R2", "text", EvaluationStepEffect::Passes, says)
 }
 
-fn check_directory(place: &DirectoryKind) -> PolicyStep {
+fn check_directory(place: &DirectoryProtection) -> EvaluationStep {
     match place {
-        DirectoryKind::Ordinary => policy_step(
+        DirectoryProtection::Ordinary => policy_step(
             "R6",
-            "folder",
-            StepEffect::Passes,
-            "the folder is inside the project",
+            "directory",
+            EvaluationStepEffect::Passes,
+            "the directory is inside the project",
         ),
-        DirectoryKind::Protected(part) => {
-            let says = format!("no approval counts inside {}", sanitize(part));
+        DirectoryProtection::Protected(part) => {
+            let says = format!("approvals do not apply inside {}", sanitize(part));
             policy_step(
                 "R6",
-                "folder",
-                StepEffect::Asks(ApprovalReason::ProtectedDirectory(part.clone())),
+                "directory",
+                EvaluationStepEffect::Asks(ApprovalReason::ProtectedDirectory(part.clone())),
                 says,
             )
         }
     }
 }
 
-fn check_enabled(rules: &RepairPolicy) -> PolicyStep {
+fn check_enabled(rules: &RepairPolicy) -> EvaluationStep {
     if rules.enabled {
         policy_step(
             "R10",
             "switch",
-            StepEffect::Passes,
-            "repairs are switched on",
+            EvaluationStepEffect::Passes,
+            "repairs are enabled",
         )
     } else {
         policy_step(
             "R10",
             "switch",
-            StepEffect::Denies,
-            "repairs are switched off: recovery.enabled is false",
+            EvaluationStepEffect::Denies,
+            "repairs are disabled: recovery.enabled is false",
         )
     }
 }
 
-fn check_trust(standing: &PolicyContext) -> Option<PolicyStep> {
+fn check_trust(standing: &PolicyContext) -> Option<EvaluationStep> {
     let config = sanitize(standing.untrusted_config.as_deref()?);
     let says = format!("approvals in {config} are ignored: not trusted yet (run `unstuck trust`)");
-    Some(policy_step("trust", "config", StepEffect::Passes, says))
+    Some(policy_step(
+        "trust",
+        "config",
+        EvaluationStepEffect::Passes,
+        says,
+    ))
 }
 
 /// Checks the owner's lists, and the rule for commands in none of them.
-fn check_lists(rules: &RepairPolicy, command: &str) -> PolicyStep {
+fn check_lists(rules: &RepairPolicy, command: &str) -> EvaluationStep {
     let is_command = |entry: &&String| trim_ascii_whitespace(entry) == command;
     if let Some(entry) = rules.auto_approve.iter().find(is_command) {
         if rules.require_human.iter().any(|entry| is_command(&entry)) {
-            let says = "it stands in auto_approve and in require_human: a person decides";
+            let says = "listed in both auto_approve and require_human: approval required";
             return policy_step(
                 "R5",
                 "lists",
-                StepEffect::Asks(ApprovalReason::BothLists),
+                EvaluationStepEffect::Asks(ApprovalReason::BothLists),
                 says,
             );
         }
-        let says = "it is, byte for byte, an entry of auto_approve";
+        let says = "exact match in auto_approve";
         return policy_step(
             "R4",
             "lists",
-            StepEffect::Approves(ApprovedCommand::from_list(entry)),
+            EvaluationStepEffect::Approves(ApprovedCommand::from_list(entry)),
             says,
         );
     }
     let line = MatchableCommand::new(command);
     if let Some(pattern) = rules.require_human.iter().find(|entry| line.matches(entry)) {
         let says = format!(
-            "`{}` of require_human covers it",
+            "matches `{}` in require_human",
             sanitize_command(trim_ascii_whitespace(pattern))
         );
         let why = ApprovalReason::RequireHuman(trim_ascii_whitespace(pattern).to_owned());
-        return policy_step("R5", "lists", StepEffect::Asks(why), says);
+        return policy_step("R5", "lists", EvaluationStepEffect::Asks(why), says);
     }
     check_unlisted(rules, command)
 }
 
-fn check_unlisted(rules: &RepairPolicy, command: &str) -> PolicyStep {
-    let mut unknown = "no entry of auto_approve is this very text".to_owned();
+fn check_unlisted(rules: &RepairPolicy, command: &str) -> EvaluationStep {
+    let mut unknown = "not listed in auto_approve".to_owned();
     if let Some(near) = near_miss(rules, command) {
-        unknown = format!("{unknown} (the nearest is `{}`)", sanitize_command(near));
+        unknown = format!("{unknown} (closest entry: `{}`)", sanitize_command(near));
     }
     match rules.on_unknown {
-        OnUnknown::Escalate => policy_step(
+        OnUnlistedCommand::Escalate => policy_step(
             "R5",
             "lists",
-            StepEffect::Asks(ApprovalReason::Unknown),
+            EvaluationStepEffect::Asks(ApprovalReason::Unknown),
             format!("{unknown}, and on_unknown is escalate"),
         ),
-        OnUnknown::Deny => policy_step(
+        OnUnlistedCommand::Deny => policy_step(
             "R5",
             "lists",
-            StepEffect::Denies,
+            EvaluationStepEffect::Denies,
             format!("{unknown}, and on_unknown is deny"),
         ),
-        OnUnknown::Allow => match simple_command_objection(command) {
+        OnUnlistedCommand::Allow => match simple_command_objection(command) {
             None => {
-                let says = "on_unknown is allow, and it is a plain command";
+                let says = "on_unknown is allow, and this is a simple command";
                 policy_step(
                     "R8",
                     "lists",
-                    StepEffect::Approves(ApprovedCommand::from_allowance(command)),
+                    EvaluationStepEffect::Approves(ApprovedCommand::from_allowance(command)),
                     says,
                 )
             }
             Some(why) => {
-                let says = format!("on_unknown is allow, but only for plain commands: {why}");
+                let says = format!("on_unknown is allow, but only for simple commands: {why}");
                 policy_step(
                     "R8",
                     "lists",
-                    StepEffect::Asks(ApprovalReason::NotSimple(why)),
+                    EvaluationStepEffect::Asks(ApprovalReason::NotSimple(why)),
                     says,
                 )
             }
@@ -201,41 +207,41 @@ fn near_miss<'r>(rules: &'r RepairPolicy, command: &str) -> Option<&'r str> {
     nearest(command, short.map(|entry| (entry, entry)))
 }
 
-fn check_run_limit(rules: &RepairPolicy, standing: &PolicyContext) -> PolicyStep {
+fn check_run_limit(rules: &RepairPolicy, standing: &PolicyContext) -> EvaluationStep {
     let (ran, most) = (
         standing.auto_repairs_this_run,
         rules.max_auto_recoveries_per_run,
     );
-    let says = format!("{ran} of at most {most} repairs ran by themselves in this run");
+    let says = format!("{ran} of {most} automatic repairs used in this run");
     if ran < most {
-        policy_step("R10", "limit", StepEffect::Passes, says)
+        policy_step("R10", "limit", EvaluationStepEffect::Passes, says)
     } else {
         policy_step(
             "R10",
             "limit",
-            StepEffect::Asks(ApprovalReason::LimitReached),
+            EvaluationStepEffect::Asks(ApprovalReason::LimitReached),
             says,
         )
     }
 }
 
-fn check_cooldown(standing: &PolicyContext) -> PolicyStep {
+fn check_cooldown(standing: &PolicyContext) -> EvaluationStep {
     match standing.cooldown_left.filter(|left| !left.is_zero()) {
         None => policy_step(
             "R10",
             "cooldown",
-            StepEffect::Passes,
-            "the last repair is long enough ago",
+            EvaluationStepEffect::Passes,
+            "no cooldown is active",
         ),
         Some(left) => {
             let says = format!(
-                "the next repair may run by itself in {}",
+                "repair cooldown has not elapsed ({} left)",
                 HumanDuration(left)
             );
             policy_step(
                 "R10",
                 "cooldown",
-                StepEffect::Asks(ApprovalReason::Cooldown(left)),
+                EvaluationStepEffect::Asks(ApprovalReason::Cooldown(left)),
                 says,
             )
         }
@@ -243,37 +249,37 @@ fn check_cooldown(standing: &PolicyContext) -> PolicyStep {
 }
 
 /// Requires approval for an incomplete sandbox, unless the owner's own file accepts it.
-fn check_sandbox(standing: &PolicyContext) -> Option<PolicyStep> {
+fn check_sandbox(standing: &PolicyContext) -> Option<EvaluationStep> {
     let missing = standing.incomplete_sandbox.as_ref()?;
     let says = format!(
-        "the sandbox is not complete here ({}); `sandbox = \"best-effort\"` in your own configuration accepts that",
+        "the sandbox is incomplete on this machine ({}); set `sandbox = \"best-effort\"` in your own configuration to accept this",
         sanitize(missing)
     );
     let why = ApprovalReason::Sandbox(missing.clone());
     Some(policy_step(
         "sandbox",
         "sandbox",
-        StepEffect::Asks(why),
+        EvaluationStepEffect::Asks(why),
         says,
     ))
 }
 
-fn check_watched_files(standing: &PolicyContext) -> PolicyStep {
+fn check_watched_files(standing: &PolicyContext) -> EvaluationStep {
     let changed = &standing.changed_watched_files;
     if changed.is_empty() {
         return policy_step(
             "guard files",
             "files",
-            StepEffect::Passes,
-            "no file that decides what it does has changed",
+            EvaluationStepEffect::Passes,
+            "the watched files are unchanged",
         );
     }
     let names: Vec<_> = changed.iter().map(|name| sanitize(name)).collect();
-    let says = format!("{} decides what it does, and has changed", names.join(", "));
+    let says = format!("watched files changed: {}", names.join(", "));
     policy_step(
         "guard files",
         "files",
-        StepEffect::Asks(ApprovalReason::WatchedFiles(changed.clone())),
+        EvaluationStepEffect::Asks(ApprovalReason::WatchedFiles(changed.clone())),
         says,
     )
 }

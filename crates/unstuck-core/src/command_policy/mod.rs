@@ -5,41 +5,42 @@
 //! The rules are in `docs/guide/guard.md`.
 //!
 //! ```
-//! use unstuck_core::command_policy::{DirectoryKind, PolicyContext, RepairPolicy, Verdict, evaluate};
+//! use unstuck_core::command_policy::{DirectoryProtection, PolicyContext, RepairPolicy, Verdict, evaluate};
 //!
 //! let rules = RepairPolicy { auto_approve: vec!["npm ci".to_owned()], ..RepairPolicy::default() };
-//! let verdict = |command| evaluate(&rules, command, &DirectoryKind::Ordinary, &PolicyContext::default()).verdict;
+//! let verdict = |command| evaluate(&rules, command, &DirectoryProtection::Ordinary, &PolicyContext::default()).verdict;
 //! assert!(matches!(verdict(" npm ci\n"), Verdict::Run(approved) if approved.command_text() == "npm ci"));
 //! assert!(matches!(verdict("npm ci --force"), Verdict::RequireApproval(_)));
 //! ```
 
 mod approved_command;
-mod charset;
+mod auto_approve_lint;
+mod direct_or_shell;
 mod evaluate;
-mod execution_plan;
-mod lint;
+mod hidden_characters;
 mod program_knowledge;
 mod proposal;
-mod proposal_fields;
+mod proposal_parser;
 mod repair_policy;
 mod require_human;
-mod sanitize;
-mod simple_command;
+mod safe_display;
+mod simple_command_check;
 mod split_commands;
 mod strict_json;
 mod verdict;
 
 pub use approved_command::{ApprovalOrigin, ApprovedCommand};
+pub use auto_approve_lint::lint_entry;
+pub use direct_or_shell::DirectOrShell;
 pub use evaluate::evaluate;
-pub use execution_plan::ExecutionPlan;
-pub use lint::lint_entry;
 pub use proposal::{
-    Confidence, DEFAULT_TIMEOUT_SECONDS, MAX_BYTES, MAX_COMMAND, MAX_TIMEOUT_SECONDS,
-    MAX_WORKING_DIR, Proposal, ProposalDiagnosis, ProposalError, ProposedCommand, ProposedFallback,
-    RepairCategory, Severity,
+    DEFAULT_TIMEOUT_SECONDS, MAX_BYTES, MAX_COMMAND, MAX_TIMEOUT_SECONDS, MAX_WORKING_DIR,
+    Proposal, ProposalConfidence, ProposalDiagnosis, ProposalError, ProposalSeverity,
+    ProposedCommand, ProposedFallback, RepairCategory,
 };
-pub use repair_policy::{OnUnknown, RepairPolicy, RepairPolicyError};
-pub use sanitize::{sanitize, sanitize_command};
+pub use repair_policy::{OnUnlistedCommand, RepairPolicy, RepairPolicyError};
+pub use safe_display::{sanitize, sanitize_command};
 pub use verdict::{
-    ApprovalReason, DirectoryKind, Evaluation, PolicyContext, PolicyStep, StepEffect, Verdict,
+    ApprovalReason, CommandEvaluation, DirectoryProtection, EvaluationStep, EvaluationStepEffect,
+    PolicyContext, Verdict,
 };

@@ -26,14 +26,12 @@ struct ProgramsFile {
 #[serde(deny_unknown_fields)]
 struct ProgramGroup {
     /// A description of each program, as part of a sentence.
-    is: String,
+    description: String,
     /// True if they start other programs.
     #[serde(default)]
-    #[serde(rename = "starts")]
     starts_programs: bool,
     /// True if only a shell can run them.
     #[serde(default)]
-    #[serde(rename = "of_shell")]
     is_shell_builtin: bool,
     programs: Vec<String>,
 }
@@ -94,9 +92,9 @@ impl ProgramKnowledge {
     }
 
     /// Returns why a program needs approval with these arguments, as the end of a sentence.
-    pub(super) fn objection(&self, program: &str, arguments: &[&str]) -> Option<String> {
+    pub(super) fn approval_reason(&self, program: &str, arguments: &[&str]) -> Option<String> {
         if let Some(group) = self.group(program) {
-            return Some(format!("`{program}` is {}", group.is));
+            return Some(format!("`{program}` is {}", group.description));
         }
         let climbs = |argument: &&str| {
             let value = argument
@@ -105,14 +103,16 @@ impl ProgramKnowledge {
             value.split('/').any(|part| part == "..")
         };
         if let Some(argument) = arguments.iter().find(|argument| climbs(argument)) {
-            return Some(format!("`{argument}` may lead out of the project"));
+            return Some(format!("`{argument}` may point outside the project"));
         }
         let line = arguments.join(" ");
         match self.plain.get(program) {
             Some(lines) if lines.iter().any(|known| known.is_match(&line)) => None,
-            Some(_) => Some(format!("`{program}` is not plain with these arguments")),
+            Some(_) => Some(format!(
+                "`{program}` is not a simple command with these arguments"
+            )),
             None => Some(format!(
-                "`{program}` may execute files of the project, or another program"
+                "`{program}` may execute project files or another program"
             )),
         }
     }

@@ -21,13 +21,13 @@ pub const DEFAULT_TIMEOUT_SECONDS: u32 = 120;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProposalError {
     /// The document is too large.
-    #[error("the proposal has {bytes} bytes, more than {MAX_BYTES}")]
+    #[error("the proposal is too large: {bytes} bytes (limit {MAX_BYTES})")]
     TooLarge {
         /// The size in bytes.
         bytes: usize,
     },
     /// The document is not a single JSON object.
-    #[error("the proposal is not one plain JSON object: {0}")]
+    #[error("the proposal is not a valid JSON object: {0}")]
     NotJson(String),
     /// A field is missing, of the wrong type, too long or unknown.
     #[error("`{field}` {problem}")]
@@ -38,7 +38,9 @@ pub enum ProposalError {
         problem: String,
     },
     /// A command or path contains a character that is not displayed faithfully.
-    #[error("`{field}` contains the character U+{code:04X}, which cannot be shown for what it is")]
+    #[error(
+        "`{field}` contains the character U+{code:04X}, which is not allowed because it is invisible or misleading"
+    )]
     Character {
         /// The location, such as `recovery.command`.
         field: String,
@@ -67,7 +69,7 @@ pub struct Proposal {
     /// The category of the problem.
     pub category: RepairCategory,
     /// The severity.
-    pub severity: Severity,
+    pub severity: ProposalSeverity,
     /// The proposer's diagnosis.
     pub diagnosis: ProposalDiagnosis,
     /// The command to run.
@@ -77,7 +79,7 @@ pub struct Proposal {
     pub fallback: Option<ProposedFallback>,
 }
 
-/// The category of a problem.
+/// The category of the problem that a repair solves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RepairCategory {
@@ -93,10 +95,10 @@ pub enum RepairCategory {
     Network,
 }
 
-/// The severity of a problem.
+/// The severity of the problem that a proposal states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Severity {
+pub enum ProposalSeverity {
     /// Work is blocked.
     Blocking,
     /// Work is possible with restrictions.
@@ -106,7 +108,7 @@ pub enum Severity {
 /// The proposer's confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Confidence {
+pub enum ProposalConfidence {
     /// A guess.
     Low,
     /// A similar pattern was observed.
@@ -139,7 +141,7 @@ pub struct ProposedCommand {
     /// The expected outcome.
     pub expected_outcome: String,
     /// The proposer's confidence.
-    pub confidence: Confidence,
+    pub confidence: ProposalConfidence,
 }
 
 /// The command to run if the first one does not help.
@@ -148,5 +150,5 @@ pub struct ProposedFallback {
     /// The command, verbatim.
     pub command: String,
     /// The proposer's confidence.
-    pub confidence: Confidence,
+    pub confidence: ProposalConfidence,
 }

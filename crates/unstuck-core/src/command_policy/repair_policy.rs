@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::charset::{is_blank, trim_ascii_whitespace};
-use super::sanitize::sanitize;
+use super::hidden_characters::{is_blank, trim_ascii_whitespace};
+use super::safe_display::sanitize;
 
 /// The owner's rules. Values constructed in code are not validated, so [check](Self::check) them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,13 +20,13 @@ pub struct RepairPolicy {
     /// Minimum number of seconds between two of them; 60 by default.
     pub cooldown_seconds: u64,
     /// The rule for commands in no list; by default they need approval.
-    pub on_unknown: OnUnknown,
+    pub on_unknown: OnUnlistedCommand,
 }
 
-/// The rule for commands in no list.
+/// The rule for commands in none of the owner's lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum OnUnknown {
+pub enum OnUnlistedCommand {
     /// Needs approval.
     #[default]
     Escalate,
@@ -64,7 +64,7 @@ impl Default for RepairPolicy {
             require_human: vec!["*".to_owned()],
             max_auto_recoveries_per_run: 3,
             cooldown_seconds: 60,
-            on_unknown: OnUnknown::Escalate,
+            on_unknown: OnUnlistedCommand::Escalate,
         }
     }
 }
@@ -115,10 +115,7 @@ impl RepairPolicy {
             }
             "sandbox" => parse_keyword(key, value, &SANDBOX)?,
             _ => {
-                return Err(RepairPolicyError::new(
-                    key,
-                    "is not a key that is known here",
-                ));
+                return Err(RepairPolicyError::new(key, "is not a known key"));
             }
         }
         Ok(())
@@ -141,10 +138,10 @@ fn check_not_blank(key: &str, list: &[String]) -> Result<(), RepairPolicyError> 
     Ok(())
 }
 
-const ON_UNKNOWN: [(&str, OnUnknown); 3] = [
-    ("escalate", OnUnknown::Escalate),
-    ("deny", OnUnknown::Deny),
-    ("allow", OnUnknown::Allow),
+const ON_UNKNOWN: [(&str, OnUnlistedCommand); 3] = [
+    ("escalate", OnUnlistedCommand::Escalate),
+    ("deny", OnUnlistedCommand::Deny),
+    ("allow", OnUnlistedCommand::Allow),
 ];
 const SANDBOX: [(&str, ()); 3] = [("required", ()), ("best-effort", ()), ("off", ())];
 
@@ -157,11 +154,11 @@ fn parse_bool(key: &str, value: &Value) -> Result<bool, RepairPolicyError> {
 fn parse_integer(key: &str, value: &Value) -> Result<u64, RepairPolicyError> {
     value
         .as_u64()
-        .ok_or_else(|| RepairPolicyError::new(key, "must be a whole number, not negative"))
+        .ok_or_else(|| RepairPolicyError::new(key, "must be a non-negative integer"))
 }
 
 fn parse_strings(key: &str, value: &Value) -> Result<Vec<String>, RepairPolicyError> {
-    let wrong = || RepairPolicyError::new(key, "must be a list of texts");
+    let wrong = || RepairPolicyError::new(key, "must be a list of strings");
     let list = value.as_array().ok_or_else(wrong)?;
     let texts = list.iter().map(|text| text.as_str().map(str::to_owned));
     texts.collect::<Option<_>>().ok_or_else(wrong)

@@ -1,7 +1,7 @@
 //! Matches commands against entries of `require_human`. Generously: a false match only requires approval.
 
 use super::program_knowledge::ProgramKnowledge;
-use super::split_commands::{AssignmentValues, split_commands};
+use super::split_commands::{QuotedAssignmentMode, split_commands};
 
 /// Operators between commands; a pattern that contains one is compared with whole lines.
 const OPERATORS: &[char] = &[';', '&', '|', '<', '>', '(', ')', '`', '{', '}'];
@@ -29,7 +29,7 @@ impl MatchableCommand {
     pub(super) fn new(command: &str) -> Self {
         let lower = command.to_lowercase();
         let mut candidates = Vec::new();
-        let both = [AssignmentValues::Split, AssignmentValues::Whole]
+        let both = [QuotedAssignmentMode::Split, QuotedAssignmentMode::Whole]
             .map(|values| split_commands(&lower, values));
         for one in both.into_iter().flatten() {
             let braces = |c: char| if "{},".contains(c) { ' ' } else { c };

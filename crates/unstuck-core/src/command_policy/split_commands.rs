@@ -6,7 +6,7 @@
 
 /// How quoted text in an assignment is read, such as `A='x y'`.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum AssignmentValues {
+pub(super) enum QuotedAssignmentMode {
     /// As words and commands like everything else: the safe reading, since it is unclear which quote opens and which
     /// closes.
     Split,
@@ -15,7 +15,7 @@ pub(super) enum AssignmentValues {
 }
 
 /// Returns the commands of a line, including those in substitutions and subshells. The line must be in lower case.
-pub(super) fn split_commands(line: &str, values: AssignmentValues) -> Vec<String> {
+pub(super) fn split_commands(line: &str, values: QuotedAssignmentMode) -> Vec<String> {
     let mut splitter = CommandLineSplitter {
         rest: line,
         values,
@@ -37,7 +37,7 @@ pub(super) fn split_commands(line: &str, values: AssignmentValues) -> Vec<String
 
 struct CommandLineSplitter<'l> {
     rest: &'l str,
-    values: AssignmentValues,
+    values: QuotedAssignmentMode,
     /// The current command.
     current: String,
     /// The open constructs, and the command that continues after each.
@@ -113,7 +113,7 @@ impl CommandLineSplitter<'_> {
     fn quote(&mut self, quote: char) {
         match self.value {
             Some((open, _)) if open == quote => self.value = None,
-            None if self.values == AssignmentValues::Whole && self.current.ends_with('=') => {
+            None if self.values == QuotedAssignmentMode::Whole && self.current.ends_with('=') => {
                 self.value = Some((quote, self.open.len()));
             }
             _ => {}

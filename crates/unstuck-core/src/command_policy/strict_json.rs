@@ -7,7 +7,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 use serde_json::{Map, Number, Value};
 
 use super::proposal::{MAX_BYTES, MAX_DEPTH, ProposalError};
-use super::sanitize::sanitize;
+use super::safe_display::sanitize;
 
 /// Parses a document that is exactly one JSON object.
 pub(super) fn parse_object(bytes: &[u8]) -> Result<Map<String, Value>, ProposalError> {
@@ -36,7 +36,7 @@ impl StrictJsonVisitor {
     fn nested<E: Error>(self) -> Result<Self, E> {
         if self.depth == MAX_DEPTH {
             return Err(E::custom(format_args!(
-                "more than {MAX_DEPTH} values inside each other"
+                "nested more than {MAX_DEPTH} levels deep"
             )));
         }
         Ok(Self {
@@ -99,7 +99,7 @@ impl<'de> Visitor<'de> for StrictJsonVisitor {
         let mut map = Map::new();
         while let Some(key) = entries.next_key::<String>()? {
             if map.contains_key(&key) {
-                return Err(A::Error::custom(format_args!("the key `{key}` twice")));
+                return Err(A::Error::custom(format_args!("duplicate key `{key}`")));
             }
             let value = entries.next_value_seed(inside)?;
             map.insert(key, value);

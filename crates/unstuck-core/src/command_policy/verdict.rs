@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use super::approved_command::ApprovedCommand;
 
-/// The kind of directory in which a command would run.
+/// The protection of the directory in which a command would run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum DirectoryKind {
+pub enum DirectoryProtection {
     /// An ordinary directory.
     Ordinary,
     /// A directory in which no approval is valid, and its reason, such as `.git`.
@@ -66,18 +66,18 @@ pub enum ApprovalReason {
     /// It matches both `auto_approve` and `require_human`.
     BothLists,
     /// Unknown commands may run, but only simple ones; the reason why it is not.
-    #[serde(rename = "not_plain")]
+    #[serde(rename = "not_simple", alias = "not_plain")]
     NotSimple(String),
     /// It would run inside `.git`, `node_modules` or a similar directory.
-    #[serde(rename = "protected_folder")]
+    #[serde(rename = "protected_directory", alias = "protected_folder")]
     ProtectedDirectory(String),
     /// The limit of automatic repairs per run is reached.
     LimitReached,
     /// The cooldown after the last repair has not elapsed; the time left.
-    #[serde(rename = "cooling")]
+    #[serde(rename = "cooldown", alias = "cooling")]
     Cooldown(Duration),
     /// These watched files affect it and have changed.
-    #[serde(rename = "guard_files")]
+    #[serde(rename = "watched_files", alias = "guard_files")]
     WatchedFiles(Vec<String>),
     /// The sandbox is incomplete; the missing parts.
     Sandbox(String),
@@ -85,28 +85,28 @@ pub enum ApprovalReason {
 
 /// The evaluation of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Evaluation {
+pub struct CommandEvaluation {
     /// The verdict.
     pub verdict: Verdict,
     /// The reason in one sentence, from the deciding step.
     pub reason: String,
     /// All steps in order.
-    pub steps: Vec<PolicyStep>,
+    pub steps: Vec<EvaluationStep>,
 }
 
-impl Evaluation {
+impl CommandEvaluation {
     /// Returns the evaluation of a proposal that is rejected as a whole: the violated rule, and how.
     pub fn rejected(rule: &'static str, says: impl Into<String>) -> Self {
-        Self::from_steps(vec![PolicyStep {
+        Self::from_steps(vec![EvaluationStep {
             rule,
             subject: "proposal",
-            effect: StepEffect::Rejects,
+            effect: EvaluationStepEffect::Rejects,
             finding: says.into(),
         }])
     }
 
     /// Combines the steps: the strictest one decides, and a command that no step approves needs approval.
-    pub(super) fn from_steps(steps: Vec<PolicyStep>) -> Self {
+    pub(super) fn from_steps(steps: Vec<EvaluationStep>) -> Self {
         let strictest = steps.iter().max_by_key(|step| step.effect.strictness());
         let strictest = strictest.map_or(0, |step| step.effect.strictness());
         let reason = steps
@@ -122,7 +122,7 @@ impl Evaluation {
     }
 }
 
-fn verdict(steps: &[PolicyStep], strictest: u8) -> Verdict {
+fn verdict(steps: &[EvaluationStep], strictest: u8) -> Verdict {
     match strictest {
         REJECT_STRICTNESS => return Verdict::RejectProposal,
         DENY_STRICTNESS => return Verdict::Deny,
@@ -132,8 +132,8 @@ fn verdict(steps: &[PolicyStep], strictest: u8) -> Verdict {
     let mut approved = None;
     for step in steps {
         match &step.effect {
-            StepEffect::Asks(why) => whys.push(why.clone()),
-            StepEffect::Approves(text) => approved = Some(text.clone()),
+            EvaluationStepEffect::Asks(why) => whys.push(why.clone()),
+            EvaluationStepEffect::Approves(text) => approved = Some(text.clone()),
             _ => {}
         }
     }
@@ -144,22 +144,22 @@ fn verdict(steps: &[PolicyStep], strictest: u8) -> Verdict {
     }
 }
 
-/// A step of the evaluation.
+/// A step of the evaluation of a command: one rule and its finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PolicyStep {
+pub struct EvaluationStep {
     /// The rule it applies, such as `R4`; see the guide.
     pub rule: &'static str,
     /// The subject of the check.
     pub subject: &'static str,
     /// The effect on the verdict.
-    pub effect: StepEffect,
+    pub effect: EvaluationStepEffect,
     /// The finding, as a sentence.
     pub finding: String,
 }
 
 /// The effect of a step on the verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum StepEffect {
+pub enum EvaluationStepEffect {
     /// None.
     Passes,
     /// Approves, unless another step objects.
@@ -175,13 +175,13 @@ pub enum StepEffect {
 const DENY_STRICTNESS: u8 = 3;
 const REJECT_STRICTNESS: u8 = 4;
 
-impl StepEffect {
+impl EvaluationStepEffect {
     /// The wire name of the effect.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Passes => "passes",
             Self::Approves(_) => "approves",
-            Self::Asks(_) => "asks",
+            Self::Asks(_) => "needs_approval",
             Self::Denies => "denies",
             Self::Rejects => "rejects",
         }

@@ -4,34 +4,34 @@
 //! same [`Decision`], so that it can be tested by properties, replayed from the log, and used for what-if questions.
 
 mod backoff;
-mod chain;
 mod circuit_breaker;
 mod decide;
-mod history;
-mod model;
-mod policy;
+mod model_catalog;
 mod randomness;
+mod recovery_history;
 mod retry_budget;
+mod retry_policy;
+mod strategy_ranking;
 mod success_rates;
 
 pub use backoff::{Backoff, BackoffCurve, Jitter, delay_until_reset};
-pub use chain::{RankedStrategy, rank_chain};
 pub use circuit_breaker::{CircuitBreaker, CircuitBreakerSettings, CircuitState};
 pub use decide::{
-    Action, Capabilities, Capability, ConcreteChange, CurrentModel, Decision, DecisionInput,
-    EscalationReason, EscalationTrigger, NetworkStatus, ProposedAction, RepairOffer,
-    RepairPermission, Repeatable, SessionLimits, SkippedStrategy, StopReason, StrategyLookup,
-    WaitPurpose, decide,
+    ConcreteAttemptChange, CurrentModel, Decision, DecisionInput, EligibleAction, EscalationReason,
+    EscalationTrigger, NetworkStatus, NoRecoveryReason, ProposedAction, RecoveryAction,
+    RepairOffer, RepairPermission, Repeatable, RetryCapabilities, RetryCapability, Selection,
+    SessionLimits, SkippedStrategy, StrategyLookup, WaitPurpose, decide,
 };
-pub use history::{IdleInterval, RecoveryHistory, RetryAttempt, RetryRecord};
-pub use model::{
+pub use model_catalog::{
     CostEstimate, EstimatedAmount, LongPromptPrice, Model, ModelCatalog, ModelChoiceError,
     ModelLadder, ModelSwitch, ModelSwitchReason, Price, RereadCost, TokenUsage,
 };
-pub use policy::{
+pub use randomness::{ParseRandomDrawError, RandomDraw, SeededRng};
+pub use recovery_history::{IdleInterval, RecoveryHistory, RetryAttempt, RetryRecord};
+pub use retry_budget::{RetryBudget, RetryBudgetSettings};
+pub use retry_policy::{
     DEFAULT_TEMPLATE, InvalidPolicy, PolicyOverride, PolicyOverrides, PolicyProblem, RetryLimits,
     RetryPolicy, default_template, policy_key, template, templates,
 };
-pub use randomness::{ParseRandomDrawError, RandomDraw, SeededRng};
-pub use retry_budget::{RetryBudget, RetryBudgetSettings};
+pub use strategy_ranking::{RankedStrategy, rank_chain};
 pub use success_rates::{SuccessCount, SuccessRates};

@@ -13,7 +13,7 @@ pub struct RandomDraw(pub u64);
 
 /// The text is not a valid draw.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a random draw of up to sixteen hexadecimal digits")]
+#[error("invalid random draw `{0}`: expected up to 16 hexadecimal digits")]
 pub struct ParseRandomDrawError(String);
 
 impl RandomDraw {

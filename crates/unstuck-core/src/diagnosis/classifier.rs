@@ -4,14 +4,18 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::sync::LazyLock;
 
-use super::compiled_rule::{CompiledRule, StatedStatus, is_same_name};
-use super::evidence_input::PreparedFailure;
-use super::pattern_index::{Matches, PatternId, PatternIndex, PatternIndexBuilder, TextSpan};
+use super::compiled_rule::{CompiledRule, HttpStatusInText, is_same_name};
+use super::pattern_index::{
+    PatternId, PatternIndex, PatternIndexBuilder, PatternMatches, TextSpan,
+};
+use super::prepared_failure::PreparedFailure;
 use super::retry_after;
 use super::scoring::{self, ScoredRule};
-use super::{Diagnosis, Evidence, evidence, fingerprint};
+use super::{Diagnosis, Evidence, evidence_line, fingerprint};
 use crate::failure::{Failure, Kind};
-use crate::knowledge::{FailureAdmission, FailureStream, IgnoredLines, Knowledge, KnowledgeError};
+use crate::knowledge::{
+    DiagnosisKnowledge, FailureLineRule, FailureTextSource, IgnoredLines, KnowledgeError,
+};
 use crate::time::ClockReading;
 
 /// Classifies failures.
@@ -26,7 +30,7 @@ use crate::time::ClockReading;
 /// ```
 #[derive(Debug)]
 pub struct Classifier {
-    knowledge: Cow<'static, Knowledge>,
+    knowledge: Cow<'static, DiagnosisKnowledge>,
     pattern_index: PatternIndex,
     rules: Vec<CompiledRule>,
     /// Rules without text triggers, tried on every failure.
@@ -44,7 +48,7 @@ pub struct Classifier {
 /// Lines with which a run admits its failure.
 #[derive(Debug)]
 struct CompiledAdmissions {
-    spec: FailureAdmission,
+    spec: FailureLineRule,
     any: Vec<PatternId>,
     none: Vec<PatternId>,
 }
@@ -61,7 +65,7 @@ impl Classifier {
     /// Returns the classifier of the embedded knowledge.
     pub fn built_in() -> &'static Self {
         static BUILT_IN: LazyLock<Classifier> =
-            LazyLock::new(|| match Classifier::new(Knowledge::built_in()) {
+            LazyLock::new(|| match Classifier::new(DiagnosisKnowledge::built_in()) {
                 Ok(classifier) => classifier,
                 // The embedded rules are tested; only a build that skipped its tests can get here.
                 Err(error) => unreachable!("embedded rules: {error}"),
@@ -70,7 +74,9 @@ impl Classifier {
     }
 
     /// Compiles the rules of the knowledge.
-    pub fn new(knowledge: impl Into<Cow<'static, Knowledge>>) -> Result<Self, KnowledgeError> {
+    pub fn new(
+        knowledge: impl Into<Cow<'static, DiagnosisKnowledge>>,
+    ) -> Result<Self, KnowledgeError> {
         let knowledge = knowledge.into();
         let mut builder = PatternIndexBuilder::default();
         let mut rules = Vec::new();
@@ -94,7 +100,7 @@ impl Classifier {
             }
         }
         let in_reading = |error: super::PatternError| KnowledgeError {
-            location: "reading.toml".into(),
+            location: "text_rules.toml".into(),
             problem: error.to_string(),
         };
         let mut add = |sources: &[String]| {
@@ -162,7 +168,7 @@ impl Classifier {
     }
 
     /// The knowledge of the classifier.
-    pub fn knowledge(&self) -> &Knowledge {
+    pub fn knowledge(&self) -> &DiagnosisKnowledge {
         &self.knowledge
     }
 
@@ -189,9 +195,9 @@ impl Classifier {
     /// Removes the lines that mention failures without reporting one.
     fn without_ignored_lines<'a>(
         &self,
-        seen: Matches<'a>,
+        seen: PatternMatches<'a>,
         view: &PreparedFailure<'_>,
-    ) -> Matches<'a> {
+    ) -> PatternMatches<'a> {
         let mut left_out: Vec<TextSpan> = Vec::new();
         for aside in &self.asides {
             let (layers, streams) = (&aside.spec.layer, &aside.spec.stream);
@@ -225,7 +231,7 @@ impl Classifier {
                         .as_ref()
                         .is_some_and(|name| tools.iter().any(|tool| is_same_name(tool, name))))
         };
-        let finds = |patterns: &[PatternId], streams: &[FailureStream]| {
+        let finds = |patterns: &[PatternId], streams: &[FailureTextSource]| {
             let mut patterns = patterns.iter();
             patterns.any(|pattern| seen.find(*pattern, streams).is_some())
         };
@@ -234,14 +240,14 @@ impl Classifier {
         })
     }
 
-    fn stated_statuses(&self, seen: &Matches<'_>) -> Vec<StatedStatus> {
+    fn stated_statuses(&self, seen: &PatternMatches<'_>) -> Vec<HttpStatusInText> {
         let captured = self
             .status
             .iter()
             .flat_map(|pattern| seen.captures(*pattern, &["status"]));
         let mut stated: Vec<_> = captured
             .filter_map(|(place, groups)| {
-                Some(StatedStatus {
+                Some(HttpStatusInText {
                     status: groups.first()?.1.parse().ok()?,
                     span: place,
                 })
@@ -254,8 +260,8 @@ impl Classifier {
     fn scored_rules<'c>(
         &'c self,
         view: &PreparedFailure<'_>,
-        seen: &Matches<'_>,
-        stated: &[StatedStatus],
+        seen: &PatternMatches<'_>,
+        stated: &[HttpStatusInText],
     ) -> Vec<ScoredRule<'c>> {
         let mut worth_trying = self.untriggered_rules.clone();
         for pattern in seen.hit_patterns() {
@@ -282,7 +288,7 @@ impl Classifier {
         &self,
         candidates: &[ScoredRule<'_>],
         view: &PreparedFailure<'_>,
-        seen: &Matches<'_>,
+        seen: &PatternMatches<'_>,
         now: &ClockReading,
     ) -> Diagnosis {
         let best = candidates.first();
@@ -317,10 +323,10 @@ impl Classifier {
                     .iter()
                     .filter(|other| other.rule.kind == best.rule.kind);
                 let others = alike.flat_map(|other| other.rule.match_spans(seen));
-                evidence::evidence_line(best.span.as_ref(), others, &pointers, view)
+                evidence_line::evidence_line(best.span.as_ref(), others, &pointers, view)
             }
             None if kind == Kind::None => None,
-            None => evidence::last_telling_line(view, &pointers),
+            None => evidence_line::last_failure_line(view, &pointers),
         }
         .unwrap_or_default();
         let rule = best.map_or_else(
@@ -348,15 +354,15 @@ impl Classifier {
                 if line.is_empty() { &rule } else { &line },
                 at,
             ),
-            message: evidence::summary_sentence(
+            message: evidence_line::summary_sentence(
                 &file.title,
                 reporter,
-                &evidence::excerpt_around(&line, at),
+                &evidence_line::excerpt_around(&line, at),
             ),
             hint: file.hint_for(view.failure),
             evidence: Evidence {
                 rule,
-                line: evidence::excerpt_around(&line, at),
+                line: evidence_line::excerpt_around(&line, at),
             },
             truncated: candidates
                 .iter()
@@ -366,7 +372,7 @@ impl Classifier {
 }
 
 /// Returns every match of the patterns.
-fn match_spans(patterns: &[PatternId], seen: &Matches<'_>) -> Vec<TextSpan> {
+fn match_spans(patterns: &[PatternId], seen: &PatternMatches<'_>) -> Vec<TextSpan> {
     let found = patterns.iter();
     let found = found.flat_map(|pattern| seen.captures(*pattern, &[]));
     found.map(|(place, _)| place).collect()
@@ -375,7 +381,7 @@ fn match_spans(patterns: &[PatternId], seen: &Matches<'_>) -> Vec<TextSpan> {
 /// Returns the lines on which one of the patterns matches.
 fn match_lines(
     patterns: &[PatternId],
-    seen: &Matches<'_>,
+    seen: &PatternMatches<'_>,
     view: &PreparedFailure<'_>,
 ) -> Vec<TextSpan> {
     let line = |place: TextSpan| {

@@ -5,19 +5,19 @@ use std::sync::Arc;
 use regex::bytes::Regex;
 use serde_json::Value;
 
-use super::evidence_input::PreparedFailure;
 use super::pattern::{PatternError, TextPattern};
-use super::pattern_index::{Matches, PatternId, PatternIndexBuilder, TextSpan};
-use crate::failure::{Kind, Layer};
-use crate::knowledge::{Condition, FailureStream, RuleSpec, ValuePattern};
+use super::pattern_index::{PatternId, PatternIndexBuilder, PatternMatches, TextSpan};
+use super::prepared_failure::PreparedFailure;
+use crate::failure::{FailureLayer, Kind};
+use crate::knowledge::{DiagnosisRuleSpec, FailureTextSource, RunCondition, ValuePattern};
 
 /// A compiled rule.
 #[derive(Debug)]
 pub(crate) struct CompiledRule {
     pub(crate) kind: Kind,
-    pub(crate) spec: Arc<RuleSpec>,
+    pub(crate) spec: Arc<DiagnosisRuleSpec>,
     pub(crate) rank: i32,
-    streams: Vec<FailureStream>,
+    streams: Vec<FailureTextSource>,
     any: Vec<PatternId>,
     all: Vec<PatternId>,
     none: Vec<PatternId>,
@@ -31,7 +31,7 @@ pub(crate) struct CompiledRule {
 
 /// An HTTP status stated in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct StatedStatus {
+pub(crate) struct HttpStatusInText {
     pub(crate) status: u16,
     pub(crate) span: TextSpan,
 }
@@ -46,7 +46,7 @@ pub(crate) struct RuleMatch {
 impl CompiledRule {
     pub(crate) fn new(
         kind: Kind,
-        spec: &Arc<RuleSpec>,
+        spec: &Arc<DiagnosisRuleSpec>,
         builder: &mut PatternIndexBuilder,
     ) -> Result<Self, PatternError> {
         let any = add_all(&spec.any, builder)?;
@@ -68,9 +68,9 @@ impl CompiledRule {
         // The finding of an output check is not the program's own text: only rules that ask for it read it.
         let streams = match spec.stream.as_slice() {
             [] => vec![
-                FailureStream::Body,
-                FailureStream::Stdout,
-                FailureStream::Stderr,
+                FailureTextSource::Body,
+                FailureTextSource::Stdout,
+                FailureTextSource::Stderr,
             ],
             named => named.to_vec(),
         };
@@ -97,8 +97,8 @@ impl CompiledRule {
     pub(crate) fn match_failure(
         &self,
         view: &PreparedFailure<'_>,
-        seen: &Matches<'_>,
-        stated: &[StatedStatus],
+        seen: &PatternMatches<'_>,
+        stated: &[HttpStatusInText],
     ) -> Option<RuleMatch> {
         if !self.is_applicable(view) || !self.conditions_hold(view) || !self.headers_hold(view) {
             return None;
@@ -137,7 +137,7 @@ impl CompiledRule {
     /// Returns every match of the rule's patterns.
     pub(crate) fn match_spans<'s>(
         &'s self,
-        seen: &'s Matches<'_>,
+        seen: &'s PatternMatches<'_>,
     ) -> impl Iterator<Item = TextSpan> + 's {
         let patterns = self.any.iter().chain(&self.all);
         let patterns = patterns.chain(self.fields.iter().flatten());
@@ -150,7 +150,8 @@ impl CompiledRule {
             list.is_empty()
                 || name.is_some_and(|name| list.iter().any(|known| is_same_name(known, name)))
         };
-        let of_layer = |layers: &[Layer]| layers.is_empty() || layers.contains(&failure.layer);
+        let of_layer =
+            |layers: &[FailureLayer]| layers.is_empty() || layers.contains(&failure.layer);
         let on_success = spec.on_success && of_layer(&spec.success_layer);
         (on_success || !view.reports_success())
             && of_layer(&spec.layer)
@@ -167,10 +168,10 @@ impl CompiledRule {
     }
 
     fn conditions_hold(&self, view: &PreparedFailure<'_>) -> bool {
-        let holds = |circumstance: &Condition| match circumstance {
-            Condition::TimedOut => view.failure.timed_out,
-            Condition::Invalid => !view.failure.validation_errors.is_empty(),
-            Condition::DiffMissing => {
+        let holds = |circumstance: &RunCondition| match circumstance {
+            RunCondition::TimedOut => view.failure.timed_out,
+            RunCondition::Invalid => !view.failure.validation_errors.is_empty(),
+            RunCondition::DiffMissing => {
                 view.failure.expects_diff
                     && view
                         .failure
@@ -178,7 +179,7 @@ impl CompiledRule {
                         .as_ref()
                         .is_some_and(|text| !text.to_str().contains("diff --git"))
             }
-            Condition::Succeeded => view.reports_success(),
+            RunCondition::Succeeded => view.reports_success(),
         };
         self.spec.when.iter().all(holds)
             && self.spec.blank.iter().all(|stream| view.is_blank(*stream))
@@ -199,7 +200,7 @@ impl CompiledRule {
     fn status_holds(
         &self,
         view: &PreparedFailure<'_>,
-        stated: &[StatedStatus],
+        stated: &[HttpStatusInText],
     ) -> Option<Option<TextSpan>> {
         let wanted = &self.spec.status;
         if wanted.is_empty()
@@ -249,7 +250,7 @@ pub(crate) fn is_same_name(known: &str, name: &str) -> bool {
 
 /// Returns triggers from required document values: these must appear in the text.
 fn json_triggers(
-    spec: &RuleSpec,
+    spec: &DiagnosisRuleSpec,
     builder: &mut PatternIndexBuilder,
 ) -> Result<Vec<PatternId>, PatternError> {
     let is_plain = |value: &Value| {

@@ -7,13 +7,13 @@
 
 mod classifier;
 mod compiled_rule;
-mod evidence;
-mod evidence_input;
+mod evidence_line;
 mod fingerprint;
 mod lenient_json;
-mod normalize;
+mod normalized_text;
 mod pattern;
 mod pattern_index;
+mod prepared_failure;
 mod retry_after;
 mod retry_after_source;
 mod scoring;
@@ -24,15 +24,15 @@ use std::time::Duration;
 pub use classifier::Classifier;
 pub use fingerprint::mask_text;
 pub(crate) use fingerprint::{fingerprint, mask_line};
-pub(crate) use normalize::NormalizedText;
+pub(crate) use normalized_text::NormalizedText;
 pub use pattern::PatternError;
 pub use retry_after_source::RetryAfterSource;
 pub(crate) use time_parsing::parse_duration as read_duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::failure::{Category, Failure, Kind, Layer, Level};
-use crate::knowledge::Knowledge;
+use crate::failure::{Category, Failure, FailureLayer, Kind, RecoveryLevel};
+use crate::knowledge::DiagnosisKnowledge;
 use crate::time::ClockReading;
 
 /// The diagnosis of a failure.
@@ -41,9 +41,9 @@ pub struct Diagnosis {
     /// The kind of failure.
     pub kind: Kind,
     /// The layer where it was observed.
-    pub layer: Layer,
+    pub layer: FailureLayer,
     /// The level at which recovery starts; none for `code` and `none`.
-    pub level: Option<Level>,
+    pub level: Option<RecoveryLevel>,
     /// The confidence, from 0 to 1.
     pub confidence: f32,
     /// The time to wait, if stated by the failure; in milliseconds on the wire.
@@ -75,8 +75,8 @@ impl Diagnosis {
     }
 
     /// Creates a certain diagnosis from an observation without text, with a sentence that describes it.
-    pub fn from_observation(kind: Kind, layer: Layer, what: &str, sentence: &str) -> Self {
-        let known = Knowledge::built_in().kind(kind);
+    pub fn from_observation(kind: Kind, layer: FailureLayer, what: &str, sentence: &str) -> Self {
+        let known = DiagnosisKnowledge::built_in().kind(kind);
         let rule = format!("{kind}.{what}");
         Self {
             kind,
@@ -107,7 +107,7 @@ impl Diagnosis {
 
     /// Returns true if the very same call may succeed later.
     pub fn is_retryable(&self) -> bool {
-        self.level == Some(Level::Same)
+        self.level == Some(RecoveryLevel::Same)
     }
 }
 

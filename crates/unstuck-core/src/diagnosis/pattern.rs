@@ -1,4 +1,4 @@
-//! Patterns: a literal, or a regular expression between slashes.
+//! Text patterns of rules: a literal, or a regular expression between slashes.
 //!
 //! Every pattern has literals of which any match contains one. One index searches for all literals at once; a regular
 //! expression is compiled only when its literal was found, and is tried only on the lines around it. So the cost of a
@@ -25,10 +25,10 @@ pub enum PatternError {
     #[error("the pattern is empty")]
     Empty,
     /// The pattern contains no literal to search for.
-    #[error("`{0}` has no plain text of two characters or more that every match contains")]
+    #[error("`{0}` needs a literal of at least two characters that every match contains")]
     NoLiteral(String),
     /// The regular expression is invalid.
-    #[error("`{0}` is not a regular expression: {1}")]
+    #[error("invalid regular expression `{0}`: {1}")]
     Syntax(String, String),
 }
 

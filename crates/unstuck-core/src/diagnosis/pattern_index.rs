@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::ops::Range;
 
-use super::evidence_input::PreparedFailure;
 use super::fingerprint::FnvHasher;
-use super::normalize::NormalizedText;
+use super::normalized_text::NormalizedText;
 use super::pattern::{PatternError, TextPattern};
-use crate::knowledge::FailureStream;
+use super::prepared_failure::PreparedFailure;
+use crate::knowledge::FailureTextSource;
 use crate::literal_index::LiteralIndex;
 
 /// The index of a pattern.
@@ -74,23 +74,23 @@ pub(crate) struct PatternIndex {
 /// The position of a match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TextSpan {
-    pub(crate) stream: FailureStream,
+    pub(crate) stream: FailureTextSource,
     pub(crate) range: Range<usize>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct LiteralHit {
     pattern: PatternId,
-    stream: FailureStream,
+    stream: FailureTextSource,
     start: usize,
     end: usize,
 }
 
 impl PatternIndex {
     /// Searches for every literal in every relevant text.
-    pub(crate) fn scan<'a>(&'a self, view: &'a PreparedFailure<'a>) -> Matches<'a> {
+    pub(crate) fn scan<'a>(&'a self, view: &'a PreparedFailure<'a>) -> PatternMatches<'a> {
         let mut hits = Vec::new();
-        for stream in FailureStream::ALL
+        for stream in FailureTextSource::ALL
             .into_iter()
             .filter(|stream| view.may_show_failure(*stream))
         {
@@ -113,7 +113,7 @@ impl PatternIndex {
         }
         // Hits of one pattern are in text order.
         hits.sort_unstable_by_key(|hit| (hit.pattern, hit.stream, hit.end, hit.start));
-        Matches::new(self, view, hits)
+        PatternMatches::new(self, view, hits)
     }
 
     #[cfg(test)]
@@ -127,8 +127,8 @@ impl PatternIndex {
     }
 }
 
-/// The literals found in a failure's texts.
-pub(crate) struct Matches<'a> {
+/// The matches of the indexed patterns in a failure's texts.
+pub(crate) struct PatternMatches<'a> {
     index: &'a PatternIndex,
     failure: &'a PreparedFailure<'a>,
     hits: Vec<LiteralHit>,
@@ -136,7 +136,7 @@ pub(crate) struct Matches<'a> {
     of_pattern: Vec<Range<u32>>,
 }
 
-impl<'a> Matches<'a> {
+impl<'a> PatternMatches<'a> {
     fn new(
         index: &'a PatternIndex,
         failure: &'a PreparedFailure<'a>,
@@ -181,7 +181,11 @@ impl<'a> Matches<'a> {
     }
 
     /// Returns the last match of a pattern in one of the streams.
-    pub(crate) fn find(&self, pattern: PatternId, streams: &[FailureStream]) -> Option<TextSpan> {
+    pub(crate) fn find(
+        &self,
+        pattern: PatternId,
+        streams: &[FailureTextSource],
+    ) -> Option<TextSpan> {
         self.match_spans(pattern, streams).next()
     }
 
@@ -189,7 +193,7 @@ impl<'a> Matches<'a> {
     pub(crate) fn match_spans<'s>(
         &'s self,
         pattern: PatternId,
-        streams: &'s [FailureStream],
+        streams: &'s [FailureTextSource],
     ) -> impl Iterator<Item = TextSpan> + 's {
         let tried = self
             .hits(pattern)

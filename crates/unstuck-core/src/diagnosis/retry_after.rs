@@ -6,13 +6,13 @@
 use std::time::Duration;
 
 use super::compiled_rule::CompiledRule;
-use super::evidence_input::PreparedFailure;
-use super::normalize::NormalizedText;
-use super::pattern_index::{Matches, PatternId, TextSpan};
+use super::normalized_text::NormalizedText;
+use super::pattern_index::{PatternId, PatternMatches, TextSpan};
+use super::prepared_failure::PreparedFailure;
 use super::retry_after_source::RetryAfterSource;
 use super::time_parsing;
-use crate::failure::{Category, Headers, Kind, Layer};
-use crate::knowledge::{FailureStream, RetryAfterSpec};
+use crate::failure::{Category, FailureLayer, Headers, Kind};
+use crate::knowledge::{FailureTextSource, RetryAfterSpec};
 use crate::time::{ClockReading, Timestamp};
 
 /// Maximum plausible wait; longer ones are misreadings.
@@ -28,7 +28,7 @@ pub(crate) fn stated_wait(
     rule: Option<&CompiledRule>,
     kind: Kind,
     view: &PreparedFailure<'_>,
-    seen: &Matches<'_>,
+    seen: &PatternMatches<'_>,
     now: &ClockReading,
 ) -> Option<(Duration, RetryAfterSource)> {
     let passes = kind.category() == Category::Transient || kind == Kind::QuotaExhausted;
@@ -56,7 +56,7 @@ pub(crate) fn stated_wait(
 
 /// Returns the source of a text: a response, an agent's event, or a program's output.
 fn source_of(place: &TextSpan, view: &PreparedFailure<'_>) -> RetryAfterSource {
-    if place.stream == FailureStream::Body || view.failure.layer == Layer::Api {
+    if place.stream == FailureTextSource::Body || view.failure.layer == FailureLayer::Api {
         return RetryAfterSource::Body;
     }
     let is_event = view.text(place.stream).is_some_and(|screen| {
@@ -117,7 +117,7 @@ fn seconds(value: f64) -> Option<Duration> {
 fn from_text(
     waits: &[PatternId],
     view: &PreparedFailure<'_>,
-    seen: &Matches<'_>,
+    seen: &PatternMatches<'_>,
     now: &ClockReading,
 ) -> Option<(Duration, RetryAfterSource)> {
     let found = waits
@@ -157,8 +157,8 @@ impl PrintTimes {
 
     fn find(place: &TextSpan, view: &PreparedFailure<'_>) -> Option<(Timestamp, Timestamp)> {
         let text = match place.stream {
-            FailureStream::Stdout => view.failure.stdout.as_ref()?,
-            FailureStream::Stderr => view.failure.stderr.as_ref()?,
+            FailureTextSource::Stdout => view.failure.stdout.as_ref()?,
+            FailureTextSource::Stderr => view.failure.stderr.as_ref()?,
             _ => return None,
         };
         let screen = view.text(place.stream)?;
@@ -221,7 +221,7 @@ fn from_groups(
 /// Parses an epoch in seconds or milliseconds, by its size.
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "a cut-off fraction of a millisecond does not matter, and casts saturate"
+    reason = "truncating to milliseconds is intended; casts saturate"
 )]
 fn from_epoch(epoch: f64) -> Timestamp {
     if epoch >= 1e11 {

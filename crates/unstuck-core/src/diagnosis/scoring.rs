@@ -1,9 +1,9 @@
 //! Scores matching rules to find the one that explains a failure best.
 
 use super::compiled_rule::{CompiledRule, RuleMatch};
-use super::evidence_input::PreparedFailure;
 use super::pattern_index::TextSpan;
-use crate::knowledge::FailureStream;
+use super::prepared_failure::PreparedFailure;
+use crate::knowledge::FailureTextSource;
 
 /// Penalty for a match on a line that is only a warning.
 const NOISE_PENALTY: i32 = 30;
@@ -74,7 +74,7 @@ pub(crate) fn rank_rules(
     view: &PreparedFailure<'_>,
     noisy: &[TextSpan],
 ) {
-    let mut last_line = [0_usize; FailureStream::ALL.len()];
+    let mut last_line = [0_usize; FailureTextSource::ALL.len()];
     for candidate in candidates.iter() {
         if let Some(place) = &candidate.span {
             let last = &mut last_line[place.stream as usize];

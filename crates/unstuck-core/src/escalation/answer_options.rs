@@ -1,12 +1,12 @@
 //! The possible answers of an escalation and their effects.
 
 use super::{AnswerOption, EscalationAnswer};
-use crate::decision::{ConcreteChange, EscalationReason};
+use crate::decision::{ConcreteAttemptChange, EscalationReason};
 use crate::event::{BudgetReached, EscalationOpened};
 
 /// The context that determines the possible answers.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct EscalationContext<'a> {
+pub struct AnswerOptionsInput<'a> {
     /// The proposed repair.
     pub repair: Option<&'a str>,
     /// The role; none if it is about a single command or the whole run.
@@ -37,8 +37,8 @@ pub struct NextModel<'a> {
 }
 
 impl NextModel<'_> {
-    fn change(&self) -> ConcreteChange {
-        ConcreteChange::Model {
+    fn change(&self) -> ConcreteAttemptChange {
+        ConcreteAttemptChange::Model {
             from: self.from.to_owned(),
             to: self.to.to_owned(),
         }
@@ -46,7 +46,7 @@ impl NextModel<'_> {
 }
 
 /// Returns the possible answers, most likely first.
-pub fn answer_options(why: EscalationReason, of: &EscalationContext<'_>) -> Vec<AnswerOption> {
+pub fn answer_options(why: EscalationReason, of: &AnswerOptionsInput<'_>) -> Vec<AnswerOption> {
     let approve = of
         .approve_effect(why)
         .map(|does| (EscalationAnswer::Approve, does));
@@ -62,13 +62,13 @@ pub fn answer_options(why: EscalationReason, of: &EscalationContext<'_>) -> Vec<
         (of.accepts_message && !is_about_trust && !is_about_money).then(|| {
             (
                 EscalationAnswer::Retry,
-                "tries again with your words".to_owned(),
+                "retry with your message".to_owned(),
             )
         }),
         of.switch_model_effect(why)
             .map(|does| (EscalationAnswer::SwitchModel, does)),
         (!is_about_trust).then(|| (EscalationAnswer::Skip, of.skip_effect())),
-        (!is_about_trust).then(|| (EscalationAnswer::Abort, "ends the run".to_owned())),
+        (!is_about_trust).then(|| (EscalationAnswer::Abort, "abort the run".to_owned())),
     ];
     let all = [approve, reject].into_iter().chain(rest).flatten();
     // An answer that cannot work is not offered.
@@ -94,58 +94,57 @@ pub fn offered_options(asked: &EscalationOpened) -> Vec<AnswerOption> {
     if !shown.options.is_empty() {
         return shown.options.clone();
     }
-    let usual = EscalationContext {
+    let usual = AnswerOptionsInput {
         repair: shown.command.as_deref(),
         role: shown.role.as_deref(),
         budget: asked.budget.as_ref(),
         settings: shown.settings.len(),
-        ..EscalationContext::default()
+        ..AnswerOptionsInput::default()
     };
     answer_options(asked.reason_code, &usual)
 }
 
-impl EscalationContext<'_> {
+impl AnswerOptionsInput<'_> {
     fn approve_effect(&self, why: EscalationReason) -> Option<String> {
         match why {
             EscalationReason::Repair => {
                 let command = self.repair?;
-                Some(format!("runs `{command}` once, then tries again"))
+                Some(format!("run `{command}` once, then retry"))
             }
             EscalationReason::CostlierModel => {
                 let model = self.model?;
                 Some(format!(
-                    "goes on with {}{}",
+                    "continue with {}{}",
                     model.to,
                     extra_cost_note(model.cost)
                 ))
             }
             EscalationReason::MaxCost => Some(match self.budget {
                 Some(budget) => budget.approval_effect(),
-                None => "goes on until the next limit".to_owned(),
+                None => "continue until the next limit".to_owned(),
             }),
             EscalationReason::WaitTooLong => None,
             EscalationReason::Trust => match self.settings {
                 0 => None,
-                1 => Some("uses the changed setting from the next iteration on".to_owned()),
+                1 => Some("apply the changed setting from the next iteration".to_owned()),
                 n => Some(format!(
-                    "uses the {n} changed settings from the next iteration on"
+                    "apply the {n} changed settings from the next iteration"
                 )),
             },
             _ => {
                 let more = self.iterations?;
-                Some(format!("allows {more} more iterations"))
+                let noun = if more == 1 { "iteration" } else { "iterations" };
+                Some(format!("allow {more} more {noun}"))
             }
         }
     }
 
     fn reject_effect(&self, why: EscalationReason) -> Option<String> {
         match why {
-            EscalationReason::Repair => Some("does not run it, and tries again without".to_owned()),
-            EscalationReason::CostlierModel => {
-                Some("stays with the model, and tries again".to_owned())
-            }
+            EscalationReason::Repair => Some("retry without running it".to_owned()),
+            EscalationReason::CostlierModel => Some("keep the current model and retry".to_owned()),
             EscalationReason::Trust if self.settings > 0 => {
-                Some("keeps what the run began with".to_owned())
+                Some("keep the settings from the start of the run".to_owned())
             }
             _ => None,
         }
@@ -154,9 +153,9 @@ impl EscalationContext<'_> {
     fn resolve_effect(&self, why: EscalationReason) -> String {
         match why {
             EscalationReason::Trust => {
-                "notes that you have seen it; `unstuck trust` makes it count".to_owned()
+                "mark as seen without applying; `unstuck trust` applies it".to_owned()
             }
-            _ => "tries again: you have seen to it".to_owned(),
+            _ => "retry; you fixed it manually".to_owned(),
         }
     }
 
@@ -170,7 +169,7 @@ impl EscalationContext<'_> {
         }
         let model = self.model?;
         Some(format!(
-            "tries again with {}{}",
+            "retry with {}{}",
             model.to,
             extra_cost_note(model.cost)
         ))
@@ -178,9 +177,9 @@ impl EscalationContext<'_> {
 
     fn skip_effect(&self) -> String {
         match (self.role, self.iterations) {
-            (Some(role), _) => format!("leaves {role} out; the others go on without it"),
-            (None, Some(_)) => "ends the loop as it is".to_owned(),
-            (None, None) => "gives it up; the failure is passed on".to_owned(),
+            (Some(role), _) => format!("skip {role} and continue without it"),
+            (None, Some(_)) => "end the loop with its current result".to_owned(),
+            (None, None) => "give up and execute nothing more".to_owned(),
         }
     }
 }

@@ -6,7 +6,7 @@
 mod answer_options;
 mod open_escalations;
 
-pub use answer_options::{EscalationContext, NextModel, answer_options, offered_options};
+pub use answer_options::{AnswerOptionsInput, NextModel, answer_options, offered_options};
 pub use open_escalations::OpenEscalations;
 
 pub use crate::event::{
@@ -22,12 +22,12 @@ use crate::time::Timestamp;
 
 /// The deadlines and default answers of escalations, by kind.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct DeadlinePolicy {
+pub struct EscalationDeadlinePolicy {
     /// The deadline and default answer for each escalation kind that has one.
     pub deadlines: BTreeMap<EscalationKind, (Duration, EscalationAnswer)>,
 }
 
-impl DeadlinePolicy {
+impl EscalationDeadlinePolicy {
     /// Returns the deadline and default answer of an escalation opened now; only an offered answer can be the default.
     ///
     /// A budget is raised by a person's answer and never by default.

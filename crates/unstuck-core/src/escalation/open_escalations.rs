@@ -16,7 +16,7 @@ impl OpenEscalations {
                 self.open.retain(|one| one.id != asked.id);
                 self.open.push((**asked).clone());
             }
-            Event::EscalationResolved(resolved) if resolved.is_by_person() => {
+            Event::EscalationResolved(resolved) if resolved.is_by_human() => {
                 self.open.retain(|asked| !is_resolution_of(resolved, asked));
             }
             // Resuming a run answers its escalations, but never a budget escalation.

@@ -1,7 +1,7 @@
 use super::*;
 use crate::decision::EscalationReason;
 
-fn offered(why: EscalationReason, of: &EscalationContext<'_>) -> Vec<EscalationAnswer> {
+fn offered(why: EscalationReason, of: &AnswerOptionsInput<'_>) -> Vec<EscalationAnswer> {
     answer_options(why, of)
         .into_iter()
         .map(|one| one.answer)
@@ -23,14 +23,14 @@ fn every_answer_has_a_unique_name_and_key() {
 /// S0-14: of skip, retry with a message, manual fix and approval, only those that make sense are offered.
 #[test]
 fn only_answers_that_make_sense_are_offered() {
-    let command = EscalationContext::default();
+    let command = AnswerOptionsInput::default();
     let all = [
         EscalationAnswer::Resolve,
         EscalationAnswer::Skip,
         EscalationAnswer::Abort,
     ];
     assert_eq!(offered(EscalationReason::Fatal, &command), all);
-    let agent = EscalationContext {
+    let agent = AnswerOptionsInput {
         role: Some("tester"),
         accepts_message: true,
         model: Some(NextModel {
@@ -63,10 +63,10 @@ fn only_answers_that_make_sense_are_offered() {
 
 #[test]
 fn each_answer_describes_its_effect() {
-    let of = EscalationContext {
+    let of = AnswerOptionsInput {
         repair: Some("npm ci"),
         role: Some("tester"),
-        ..EscalationContext::default()
+        ..AnswerOptionsInput::default()
     };
     let said: Vec<String> = answer_options(EscalationReason::Repair, &of)
         .into_iter()
@@ -75,11 +75,11 @@ fn each_answer_describes_its_effect() {
     assert_eq!(
         said,
         [
-            "approve: runs `npm ci` once, then tries again",
-            "reject: does not run it, and tries again without",
-            "resolve: tries again: you have seen to it",
-            "skip: leaves tester out; the others go on without it",
-            "abort: ends the run",
+            "approve: run `npm ci` once, then retry",
+            "reject: retry without running it",
+            "resolve: retry; you fixed it manually",
+            "skip: skip tester and continue without it",
+            "abort: abort the run",
         ]
     );
 }
@@ -90,7 +90,7 @@ fn a_missing_answer_never_raises_a_budget() {
     let after = Duration::from_secs(60);
     let kind = EscalationKind::CostConfirmation;
     let deadline = |answer, why| {
-        let patience = DeadlinePolicy {
+        let patience = EscalationDeadlinePolicy {
             deadlines: BTreeMap::from([(kind, (after, answer))]),
         };
         let model = NextModel {
@@ -98,9 +98,9 @@ fn a_missing_answer_never_raises_a_budget() {
             to: "opus",
             cost: None,
         };
-        let of = EscalationContext {
+        let of = AnswerOptionsInput {
             model: Some(model),
-            ..EscalationContext::default()
+            ..AnswerOptionsInput::default()
         };
         let choices = answer_options(why, &of);
         patience.deadline_for(kind, why, Timestamp::from_seconds(0), &choices)

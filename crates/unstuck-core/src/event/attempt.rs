@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::id::SessionId;
+use super::run_ids::SessionId;
 use crate::decision::TokenUsage;
 use crate::diagnosis::Diagnosis;
-use crate::failure::{Failure, Kind, Layer, Level};
-use crate::planner::shell_quote;
+use crate::failure::{Failure, FailureLayer, Kind, RecoveryLevel};
+use crate::recovery_plan::shell_quote;
 use crate::time::Timestamp;
 
 /// The reason for an attempt: the failure before it and the decision about that.
@@ -15,7 +15,7 @@ pub struct AttemptCause {
     /// The kind of the previous failure.
     pub kind: Kind,
     /// The recovery level.
-    pub level: Level,
+    pub level: RecoveryLevel,
     /// The strategy from the chain, if one was used.
     #[serde(default)]
     pub strategy: Option<String>,
@@ -38,7 +38,7 @@ pub struct AttemptStarted {
     pub timeout_ms: Option<u64>,
     /// The cause of the attempt; none for the first.
     #[serde(default)]
-    #[serde(rename = "answering")]
+    #[serde(rename = "cause", alias = "answering")]
     pub cause: Option<AttemptCause>,
     /// The changes in this attempt, as text for people.
     #[serde(default)]
@@ -71,7 +71,7 @@ pub struct AttemptUsage {
     pub turns: Option<u32>,
     /// True if the agent reported neither cost nor tokens, and the gateway's figures are used.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    #[serde(rename = "is_counted")]
+    #[serde(rename = "from_gateway", alias = "is_counted")]
     pub is_from_gateway: bool,
     /// The length of the conversation in tokens, if reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -110,18 +110,18 @@ pub struct AttemptEnd {
     pub stderr_bytes: u64,
     /// The number of leftover processes that had to be ended.
     #[serde(default)]
-    #[serde(rename = "left")]
+    #[serde(rename = "leftover_processes", alias = "left")]
     pub leftover_processes: u32,
     /// The model that answered, if known.
     #[serde(default)]
     pub model: Option<String>,
     /// The cause of the attempt.
     #[serde(default)]
-    #[serde(rename = "answering")]
+    #[serde(rename = "cause", alias = "answering")]
     pub cause: Option<AttemptCause>,
     /// The usage of the attempt.
     #[serde(default)]
-    #[serde(rename = "used")]
+    #[serde(rename = "usage", alias = "used")]
     pub usage: AttemptUsage,
     /// The work tree after the attempt, as the id of a git tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -187,13 +187,16 @@ pub struct AttemptFailed {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedCheck {
     /// The command line.
-    #[serde(rename = "line")]
+    #[serde(rename = "command", alias = "line")]
     pub command: String,
     /// Its exit code.
     pub exit_code: i32,
-    /// The end of its output.
-    #[serde(flatten)]
-    pub excerpt: OutputExcerpt,
+    /// The end of its standard output.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub stdout: String,
+    /// The end of its standard error.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub stderr: String,
 }
 
 impl FailedCheck {
@@ -202,9 +205,9 @@ impl FailedCheck {
         Failure {
             command: Some(self.command.clone()),
             exit_code: Some(self.exit_code),
-            stdout: Some(self.excerpt.stdout.clone().into()),
-            stderr: Some(self.excerpt.stderr.clone().into()),
-            ..Failure::new(Layer::Infra)
+            stdout: Some(self.stdout.clone().into()),
+            stderr: Some(self.stderr.clone().into()),
+            ..Failure::new(FailureLayer::Infra)
         }
     }
 }
@@ -293,6 +296,6 @@ pub struct AttemptInterrupted {
     pub agent_session: Option<String>,
     /// True if it had written output, which shows that it worked until the interruption.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    #[serde(rename = "progressed")]
+    #[serde(rename = "has_output", alias = "progressed")]
     pub has_output: bool,
 }

@@ -27,7 +27,7 @@ impl BudgetScope {
             Self::Run => "this run",
             Self::Day => "the last 24 hours",
             Self::Session => "this session",
-            Self::GatewayDay => "all sessions of today (UTC)",
+            Self::GatewayDay => "all sessions today (UTC)",
             Self::Policy => "this session (maxCost)",
         }
     }
@@ -97,7 +97,7 @@ impl BudgetReached {
             BudgetUnit::Tokens => " tokens",
         };
         format!(
-            "the budget is used up: {} of {}{tokens} by {}",
+            "budget exceeded: {} of {}{tokens} for {}",
             self.unit.format_amount(self.used),
             self.unit.format_amount(self.limit),
             self.scope.subject(),
@@ -111,7 +111,7 @@ impl BudgetReached {
             BudgetUnit::Tokens => " tokens",
         };
         format!(
-            "allows up to {}{tokens} for {}, and goes on",
+            "raise the limit to {}{tokens} for {} and continue",
             self.unit.format_amount(self.raise_to),
             self.scope.subject()
         )
@@ -127,11 +127,11 @@ mod tests {
         let reached = BudgetReached::new(BudgetScope::Run, BudgetUnit::Usd, 41.6, 20.0, 20.0);
         assert_eq!(
             reached.description(),
-            "the budget is used up: $41.60 of $20.00 by this run"
+            "budget exceeded: $41.60 of $20.00 for this run"
         );
         assert_eq!(
             reached.approval_effect(),
-            "allows up to $61.60 for this run, and goes on"
+            "raise the limit to $61.60 for this run and continue"
         );
         let tokens = BudgetReached::new(BudgetScope::Run, BudgetUnit::Tokens, 90.0, 100.0, 100.0);
         assert_eq!(tokens.raise_to, 200.0, "less was used than is allowed");

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::{Event, EventRecord, RunId, UnknownEvent};
 use crate::time::Timestamp;
 
-/// The name of the event whose own fields include `run` and `at`.
+/// The name of the event whose own fields include `run`.
 const CALL_FINISHED: &str = "call_finished";
 
 impl Event {
@@ -54,10 +54,12 @@ impl<'de> Deserialize<'de> for EventRecord {
         let mut take = |key: &'static str| line.shift_remove(key).unwrap_or(Value::Null);
         let (version, run) = (take("v"), take("run"));
         let (seq, at) = (take("seq"), take("at"));
-        // A call record has both as its own fields, which overwrote those of the line.
+        // A call record names its run itself. Version 1 also stored the time of the request as that of the line.
         if line.get("event").and_then(Value::as_str) == Some(CALL_FINISHED) {
             line.insert("run".into(), run.clone());
-            line.insert("at".into(), at.clone());
+            if !line.contains_key("requested_at") {
+                line.insert("at".into(), at.clone());
+            }
         }
         Ok(Self {
             version: serde_json::from_value(version).map_err(serde::de::Error::custom)?,

@@ -3,46 +3,46 @@
 //! Events are past tense and never changed. All state is a fold over them. An event from a newer version is kept
 //! unchanged and skipped by every fold.
 
-mod answer;
+mod api_call_events;
+mod api_call_record;
 mod attempt;
 mod budget_reached;
-mod call_events;
-mod call_record;
-mod decision;
-mod escalation;
-mod id;
+mod decisions_and_escalations;
+mod escalation_answer;
+mod escalation_details;
 mod json;
-mod outcome;
 mod pipeline;
 mod repair;
 mod run;
+mod run_ids;
+mod run_outcome;
 mod session;
 
-pub use answer::EscalationAnswer;
+pub use api_call_events::{CallFailed, CallHeld, CallResumed, SkippedUpstream};
+pub use api_call_record::{ApiCallOutcome, ApiCallRecord, FinishReason, LastApiCall};
 pub use attempt::{
     AttemptCause, AttemptEnd, AttemptFailed, AttemptInterrupted, AttemptStarted, AttemptSucceeded,
     AttemptUsage, FailedCheck, InterruptionCause, OutputExcerpt,
 };
 pub use budget_reached::{BudgetReached, BudgetScope, BudgetUnit};
-pub use call_events::{CallFailed, CallHeld, CallResumed, SkippedUpstream};
-pub use call_record::{CallOutcome, CallRecord, FinishReason, LastCall};
-pub use decision::{
-    ConfigRejected, ConfigReloaded, DecisionInputs, DecisionMade, EffectiveLimits, EscalationKind,
-    EscalationOpened, EscalationResolved, ModelSwitched, SessionParked, WaitEndCause, WaitEnded,
-    WaitStarted,
+pub use decisions_and_escalations::{
+    ConfigRejected, ConfigReloaded, DecisionMade, EffectiveRetryLimits, EscalationKind,
+    EscalationOpened, EscalationResolved, ModelSwitched, RecordedDecisionInputs, SessionParked,
+    WaitEndCause, WaitEnded, WaitStarted,
 };
-pub use escalation::{AnswerOption, EscalationDeadline, EscalationDetails, PriorAttempt};
-pub use id::{RunId, SessionId};
-pub use outcome::{RunFinished, RunOutcome};
+pub use escalation_answer::EscalationAnswer;
+pub use escalation_details::{AnswerOption, EscalationDeadline, EscalationDetails, PriorAttempt};
 pub use pipeline::{
-    DiagnosedCheck, IterationFinished, IterationStarted, LoopStarted, OnStuck, OutputReused,
-    PipelineStarted, RoleStarted,
+    DiagnosedCheck, IterationFinished, IterationStarted, OnStuck, OutputReused,
+    RecordedLoopSettings, RecordedPipelineSettings, RoleStarted,
 };
 pub use repair::{
     ApprovalSource, PolicyVerdict, Proposer, RepairApproved, RepairConditions, RepairExecuted,
-    RepairFailed, RepairProposed, RepairRejected, RepairSideEffects, RepairStarted,
+    RepairFailed, RepairProposed, RepairRejected, RepairSandboxReport, RepairStarted,
 };
 pub use run::{RunKind, RunResumed, RunStarted};
+pub use run_ids::{RunId, SessionId};
+pub use run_outcome::{RunFinished, RunOutcome};
 pub use session::{RoleInstance, SessionFinished, SessionSpec, SessionStarted};
 
 use serde::{Deserialize, Serialize};
@@ -51,7 +51,7 @@ use crate::failure::Kind;
 use crate::time::Timestamp;
 
 /// The event schema version that this program writes.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// An event with its position in the log: run, sequence number and time.
 ///
@@ -149,7 +149,7 @@ events! {
     /// A held API call is sent now.
     CallResumed "call_resumed" CallResumed;
     /// An API call that needed recovery finished.
-    CallFinished "call_finished" Box<CallRecord>;
+    CallFinished "call_finished" Box<ApiCallRecord>;
     /// A session switched to another model.
     ModelSwitched "model_escalated" ModelSwitched;
     /// A repair was proposed.

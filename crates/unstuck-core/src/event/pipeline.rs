@@ -10,9 +10,9 @@ use crate::diagnosis::Diagnosis;
 use crate::failure::Failure;
 use crate::usage_budget::UsageBudget;
 
-/// The settings of a pipeline that are needed to resume it.
+/// The settings of a pipeline as recorded when its run starts or resumes, needed to resume it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PipelineStarted {
+pub struct RecordedPipelineSettings {
     /// The working directory.
     pub cwd: String,
     /// The command line that started it.
@@ -21,7 +21,7 @@ pub struct PipelineStarted {
     pub roles: Vec<RoleStarted>,
     /// The configured roles that are excluded from this run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[serde(rename = "left_out")]
+    #[serde(rename = "excluded_roles", alias = "left_out")]
     pub excluded_roles: Vec<String>,
     /// The task.
     #[serde(default)]
@@ -38,7 +38,7 @@ pub struct PipelineStarted {
     pub checkpoint: bool,
     /// The loop settings; none if it runs once.
     #[serde(default, rename = "loop", skip_serializing_if = "Option::is_none")]
-    pub loop_settings: Option<LoopStarted>,
+    pub loop_settings: Option<RecordedLoopSettings>,
     /// The usage budget of this run and of all runs of a day; none in a log of an older version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<UsageBudget>,
@@ -53,7 +53,7 @@ const fn default_true() -> bool {
     true
 }
 
-/// The settings of a role that are needed to resume it.
+/// The settings of a role as recorded with its pipeline, needed to resume it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RoleStarted {
     /// The id of the role.
@@ -74,9 +74,9 @@ pub struct RoleStarted {
     pub max_cost: Option<f64>,
 }
 
-/// The loop settings of a pipeline.
+/// The loop settings of a pipeline as recorded with it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct LoopStarted {
+pub struct RecordedLoopSettings {
     /// The maximum number of iterations.
     pub max_iterations: u32,
     /// The stop condition as text; none if all iterations run.

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::id::SessionId;
-use crate::command_policy::{Confidence, RepairCategory};
+use super::run_ids::SessionId;
+use crate::command_policy::{ProposalConfidence, RepairCategory};
 
 /// A repair was proposed and evaluated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,7 +18,7 @@ pub struct RepairProposed {
     /// The command.
     pub command: String,
     /// The proposer's confidence.
-    pub confidence: Confidence,
+    pub confidence: ProposalConfidence,
     /// The working directory, relative to the project root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub working_dir: Option<String>,
@@ -80,7 +80,7 @@ pub enum PolicyVerdict {
     Deny,
 }
 
-/// A repair document was rejected as a whole.
+/// An invalid repair proposal (`recovery.json`) was rejected as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RepairRejected {
     /// The session that wrote it.
@@ -162,15 +162,15 @@ pub struct RepairExecuted {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
     /// The side effects of the execution.
-    #[serde(default, skip_serializing_if = "RepairSideEffects::is_empty")]
-    #[serde(rename = "traces")]
-    pub side_effects: RepairSideEffects,
+    #[serde(default, skip_serializing_if = "RepairSandboxReport::is_empty")]
+    #[serde(rename = "side_effects", alias = "traces")]
+    pub side_effects: RepairSandboxReport,
 }
 
 /// Missing sandbox features, and effects of a repair that were removed or could not be kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct RepairSideEffects {
+pub struct RepairSandboxReport {
     /// The features missing for a complete sandbox.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
@@ -179,26 +179,26 @@ pub struct RepairSideEffects {
     pub notes: Vec<String>,
     /// Files that it created where unstuck or git would obey them; they were removed or restored.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[serde(rename = "planted")]
+    #[serde(rename = "injected_files", alias = "planted")]
     pub injected_files: Vec<String>,
     /// Some files that it wrote to the home directory, a private copy that was discarded.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub discarded: Vec<String>,
     /// Files in git's directory that others changed at the same time, so that the repair's change was not kept.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[serde(rename = "overtaken")]
+    #[serde(rename = "overwritten_by_others", alias = "overtaken")]
     pub overwritten_by_others: Vec<String>,
     /// The number of leftover processes that had to be ended.
     #[serde(skip_serializing_if = "is_zero")]
-    #[serde(rename = "left")]
+    #[serde(rename = "leftover_processes", alias = "left")]
     pub leftover_processes: u32,
     /// The number of those that could not be ended.
     #[serde(skip_serializing_if = "is_zero")]
-    #[serde(rename = "survivors")]
+    #[serde(rename = "surviving_processes", alias = "survivors")]
     pub surviving_processes: u32,
 }
 
-impl RepairSideEffects {
+impl RepairSandboxReport {
     /// True if there are no side effects.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -207,20 +207,20 @@ impl RepairSideEffects {
     /// Returns one line of text per side effect.
     pub fn lines(&self) -> Vec<String> {
         let lists = [
-            ("sandbox lacks", &self.missing, "; "),
+            ("missing from the sandbox", &self.missing, "; "),
             ("sandbox", &self.notes, "; "),
             (
-                "removed or put back, because git or unstuck would obey it",
+                "removed or restored, because git or unstuck would act on it",
                 &self.injected_files,
                 ", ",
             ),
             (
-                "written to the home folder and not kept",
+                "written to the home directory and discarded",
                 &self.discarded,
                 ", ",
             ),
             (
-                "not kept, because others changed it meanwhile",
+                "discarded, because it was changed concurrently",
                 &self.overwritten_by_others,
                 ", ",
             ),
@@ -228,15 +228,15 @@ impl RepairSideEffects {
         let lists = lists.into_iter().filter(|(_, list, _)| !list.is_empty());
         let lines = lists.map(|(what, list, between)| format!("{what}: {}", list.join(between)));
         let counts = [
+            (self.leftover_processes, "leftover processes terminated"),
             (
-                self.leftover_processes,
-                "processes were left behind and ended",
+                self.surviving_processes,
+                "processes that could not be terminated",
             ),
-            (self.surviving_processes, "processes could not be ended"),
         ];
         let counts = counts.into_iter().filter(|(count, _)| *count > 0);
         lines
-            .chain(counts.map(|(count, what)| format!("{count} {what}")))
+            .chain(counts.map(|(count, what)| format!("{what}: {count}")))
             .collect()
     }
 }
@@ -297,6 +297,6 @@ pub struct RepairFailed {
     pub error: String,
     /// True if it was interrupted, so that its effects are unknown.
     #[serde(default)]
-    #[serde(rename = "cut_off")]
+    #[serde(rename = "interrupted", alias = "cut_off")]
     pub was_interrupted: bool,
 }

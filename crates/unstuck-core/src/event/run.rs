@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::pipeline::PipelineStarted;
+use super::pipeline::RecordedPipelineSettings;
 use super::session::{RoleInstance, SessionSpec};
 
 /// A run started; contains everything needed to resume it.
@@ -24,7 +24,7 @@ pub struct RunStarted {
 #[serde(untagged)]
 pub enum RunKind {
     /// A pipeline of roles.
-    Pipeline(Box<PipelineStarted>),
+    Pipeline(Box<RecordedPipelineSettings>),
     /// A single command, which is the only session.
     Command(Box<SessionSpec>),
 }
@@ -39,7 +39,7 @@ impl RunStarted {
     }
 
     /// Returns the pipeline, if it is one.
-    pub fn pipeline(&self) -> Option<&PipelineStarted> {
+    pub fn pipeline(&self) -> Option<&RecordedPipelineSettings> {
         match &self.kind {
             RunKind::Pipeline(pipeline) => Some(pipeline),
             RunKind::Command(_) => None,
@@ -89,13 +89,13 @@ impl RunStarted {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunResumed {
     /// The reason why it had stopped.
-    #[serde(rename = "after")]
+    #[serde(rename = "stop_reason", alias = "after")]
     pub stop_reason: String,
     /// The process that continues it.
     pub pid: u32,
     /// The new pipeline settings, if the configuration changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pipeline: Option<Box<PipelineStarted>>,
+    pub pipeline: Option<Box<RecordedPipelineSettings>>,
     /// Roles whose outputs are invalid and that are run again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restarted: Vec<String>,

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::id::SessionId;
-use super::outcome::{RunFinished, RunOutcome};
+use super::run_ids::SessionId;
+use super::run_outcome::{RunFinished, RunOutcome};
 use crate::decision::RetryPolicy;
-use crate::failure::Level;
+use crate::failure::RecoveryLevel;
 
 /// The specification of a session: its command, policy and limits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -41,7 +41,7 @@ pub struct SessionSpec {
     pub options: Value,
     /// The reason why it cannot be repeated, if it cannot.
     #[serde(default)]
-    #[serde(rename = "unrepeatable")]
+    #[serde(rename = "not_repeatable", alias = "unrepeatable")]
     pub unrepeatable_reason: Option<String>,
     /// The version of the knowledge used for decisions.
     pub knowledge: String,
@@ -105,7 +105,7 @@ pub struct SessionFinished {
     pub retry_count: u32,
     /// The highest recovery level reached.
     #[serde(default)]
-    pub recovery_level: Option<Level>,
+    pub recovery_level: Option<RecoveryLevel>,
     /// The known cost in USD; null if none of it is known.
     #[serde(default)]
     pub cost_usd: Option<f64>,

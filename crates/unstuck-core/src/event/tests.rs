@@ -37,7 +37,7 @@ fn an_event_is_one_line_and_round_trips() {
     let one = recorded(started());
     let line = serde_json::to_string(&one).unwrap();
     assert!(line.starts_with(
-        r#"{"v":1,"run":"k3v9x0m2qa","seq":1,"at":"2026-11-15T21:10:00Z","event":"run_started","#
+        r#"{"v":2,"run":"k3v9x0m2qa","seq":1,"at":"2026-11-15T21:10:00Z","event":"run_started","#
     ));
     assert!(!line.contains('\n'));
     assert_eq!(serde_json::from_str::<EventRecord>(&line).unwrap(), one);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::{Failure, Headers, Layer, LossyText};
+use super::{Failure, FailureLayer, Headers, LossyText};
 
 /// A failure record; every field may be absent or null, unknown ones are ignored.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -14,7 +14,7 @@ pub struct FailureRecord {
     /// Identifies the record in the output.
     pub id: Option<Value>,
     /// The layer where it was observed; if absent, derived from the other fields.
-    pub layer: Option<Layer>,
+    pub layer: Option<FailureLayer>,
     /// The LLM provider.
     pub provider: Option<String>,
     /// The name of the tool or agent.
@@ -73,16 +73,16 @@ impl FailureRecord {
         }
     }
 
-    fn guess_layer(&self) -> Layer {
+    fn guess_layer(&self) -> FailureLayer {
         if self.status.is_some() || self.body.is_some() || self.headers.is_some() {
-            Layer::Api
+            FailureLayer::Api
         } else if self.validation_errors.is_some()
             || self.expects_diff.is_some()
             || (self.provider.is_some() && self.tool.is_some())
         {
-            Layer::Agent
+            FailureLayer::Agent
         } else {
-            Layer::Tool
+            FailureLayer::Tool
         }
     }
 }
@@ -126,7 +126,7 @@ fn deserialize_integer<'de, D: Deserializer<'de>>(
         Value::String(text) => text.trim().parse().ok(),
         other => other.as_i64(),
     };
-    let wrong = || serde::de::Error::custom(format!("`{value}` is not a whole number"));
+    let wrong = || serde::de::Error::custom(format!("`{value}` is not an integer"));
     number.map(Some).ok_or_else(wrong)
 }
 
@@ -203,7 +203,7 @@ mod tests {
         let failure = read(
             r#"{"id":"a","status":429,"body":{"error":1},"stdout":null,"headers":{"Retry-After":7,"x":["a","b"]},"family":"z"}"#,
         );
-        assert_eq!(failure.layer, Layer::Api);
+        assert_eq!(failure.layer, FailureLayer::Api);
         assert_eq!(failure.body, Some("{\"error\":1}".into()));
         assert_eq!(failure.headers.get("retry-after"), Some("7"));
         assert_eq!(failure.stdout, None);
@@ -238,11 +238,11 @@ mod tests {
 
     #[test]
     fn layer_is_derived_from_the_fields() {
-        assert_eq!(read(r#"{"stderr":"x"}"#).layer, Layer::Tool);
+        assert_eq!(read(r#"{"stderr":"x"}"#).layer, FailureLayer::Tool);
         assert_eq!(
             read(r#"{"stdout":"x","validation_errors":["y"]}"#).layer,
-            Layer::Agent
+            FailureLayer::Agent
         );
-        assert_eq!(read(r#"{"body":"x"}"#).layer, Layer::Api);
+        assert_eq!(read(r#"{"body":"x"}"#).layer, FailureLayer::Api);
     }
 }

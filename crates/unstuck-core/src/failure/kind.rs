@@ -142,7 +142,7 @@ const ALIASES: &[(&str, Kind)] = &[
 
 /// An unknown kind name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no kind `{name}`{}", suggestion.map(|kind| format!(", did you mean `{kind}`?")).unwrap_or_default())]
+#[error("unknown kind `{name}`{}", suggestion.map(|kind| format!(", did you mean `{kind}`?")).unwrap_or_default())]
 pub struct UnknownKind {
     /// The unknown name.
     pub name: String,
@@ -164,7 +164,7 @@ impl FromStr for Kind {
         };
         exact.or_else(alias).copied().ok_or_else(|| UnknownKind {
             name: name.to_owned(),
-            suggestion: crate::suggest::nearest(
+            suggestion: crate::did_you_mean::nearest(
                 &wanted,
                 Self::ALL.iter().map(|kind| (kind.name(), *kind)),
             ),
@@ -208,11 +208,11 @@ mod tests {
         let error = "rate_limt".parse::<Kind>().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "there is no kind `rate_limt`, did you mean `rate_limit`?"
+            "unknown kind `rate_limt`, did you mean `rate_limit`?"
         );
         assert_eq!(
             "qqq".parse::<Kind>().unwrap_err().to_string(),
-            "there is no kind `qqq`"
+            "unknown kind `qqq`"
         );
     }
 

@@ -6,21 +6,21 @@
 mod failure_record;
 mod headers;
 mod kind;
-mod level;
 mod lossy_text;
+mod recovery_level;
 
 pub use failure_record::{FailureRecord, signal_number};
 pub use headers::Headers;
 pub use kind::{Category, Kind, UnknownKind};
-pub use level::Level;
 pub use lossy_text::LossyText;
+pub use recovery_level::RecoveryLevel;
 
 use serde::{Deserialize, Serialize};
 
 /// The layer where a failure was observed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Layer {
+pub enum FailureLayer {
     /// An LLM API response or transport error.
     Api,
     /// A command or tool call.
@@ -31,7 +31,7 @@ pub enum Layer {
     Infra,
 }
 
-impl Layer {
+impl FailureLayer {
     /// The wire name.
     pub const fn name(self) -> &'static str {
         match self {
@@ -58,7 +58,7 @@ impl Layer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// The layer where it was observed.
-    pub layer: Layer,
+    pub layer: FailureLayer,
     /// The LLM provider, if known to be involved.
     pub provider: Option<String>,
     /// The name of the tool or agent.
@@ -89,7 +89,7 @@ pub struct Failure {
 
 impl Failure {
     /// Creates a failure of a layer without further observations.
-    pub fn new(layer: Layer) -> Self {
+    pub fn new(layer: FailureLayer) -> Self {
         Self {
             layer,
             provider: None,
@@ -112,7 +112,7 @@ impl Failure {
     pub fn api(provider: impl Into<String>) -> Self {
         Self {
             provider: Some(provider.into()),
-            ..Self::new(Layer::Api)
+            ..Self::new(FailureLayer::Api)
         }
     }
 
@@ -120,7 +120,7 @@ impl Failure {
     pub fn tool(name: impl Into<String>) -> Self {
         Self {
             tool: Some(name.into()),
-            ..Self::new(Layer::Tool)
+            ..Self::new(FailureLayer::Tool)
         }
     }
 
@@ -128,7 +128,7 @@ impl Failure {
     pub fn agent(name: impl Into<String>) -> Self {
         Self {
             tool: Some(name.into()),
-            ..Self::new(Layer::Agent)
+            ..Self::new(FailureLayer::Agent)
         }
     }
 
@@ -136,7 +136,7 @@ impl Failure {
     pub fn infra(tool: impl Into<String>) -> Self {
         Self {
             tool: Some(tool.into()),
-            ..Self::new(Layer::Infra)
+            ..Self::new(FailureLayer::Infra)
         }
     }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use crate::agent::Agents;
-use crate::failure::{Category, Failure, FailureRecord, Kind, Layer, Level};
+use crate::failure::{Category, Failure, FailureLayer, FailureRecord, Kind, RecoveryLevel};
 
-use super::RuleSpec;
+use super::DiagnosisRuleSpec;
 
 /// The knowledge about one failure kind.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -21,7 +21,7 @@ pub struct KindKnowledge {
     /// The recommended action for agents with a login command, inserted as `{login}`.
     pub login_hint: Option<String>,
     /// The level at which recovery starts; by default that of the category.
-    pub level: Option<Level>,
+    pub level: Option<RecoveryLevel>,
     /// The defaults for failures of LLM API calls.
     #[serde(default)]
     pub api: LayerDefaults,
@@ -36,15 +36,15 @@ pub struct KindKnowledge {
     pub infra: LayerDefaults,
     /// The strategies, by priority.
     #[serde(default)]
-    pub chain: Vec<ChainEntry>,
+    pub chain: Vec<StrategyChainEntry>,
     /// If set, a matching and permitted repair comes before the first plain retry, even if the kind is transient.
     #[serde(default)]
     pub repair_first: bool,
     /// The kind it becomes if it states a long wait.
-    pub long_wait: Option<LongWaitKind>,
+    pub long_wait: Option<LongWaitReclassification>,
     /// The rules that recognize it.
     #[serde(default)]
-    pub rule: Vec<Arc<RuleSpec>>,
+    pub rule: Vec<Arc<DiagnosisRuleSpec>>,
     /// Failures that must be diagnosed as this kind.
     #[serde(default)]
     pub sample: Vec<FailureRecord>,
@@ -55,11 +55,11 @@ pub struct KindKnowledge {
 
 impl KindKnowledge {
     /// Returns the level at which recovery of this kind starts in a layer; none for `code` and `none`.
-    pub fn level(&self, kind: Kind, layer: Layer) -> Option<Level> {
+    pub fn level(&self, kind: Kind, layer: FailureLayer) -> Option<RecoveryLevel> {
         let by_category = match kind.category() {
-            Category::Transient | Category::Unknown => Level::Same,
-            Category::Systematic => Level::Alternative,
-            Category::Fatal => Level::Escalate,
+            Category::Transient | Category::Unknown => RecoveryLevel::Same,
+            Category::Systematic => RecoveryLevel::Alternative,
+            Category::Fatal => RecoveryLevel::Escalate,
             Category::Code | Category::None => return None,
         };
         Some(
@@ -71,7 +71,7 @@ impl KindKnowledge {
     }
 
     /// Returns the recommended action in a layer.
-    pub fn hint_for_layer(&self, layer: Layer) -> &str {
+    pub fn hint_for_layer(&self, layer: FailureLayer) -> &str {
         self.layer_defaults(layer)
             .hint
             .as_ref()
@@ -80,7 +80,7 @@ impl KindKnowledge {
 
     /// Returns the recommended action for a failure, including the agent's own login command.
     pub(crate) fn hint_for(&self, failure: &Failure) -> String {
-        let agent = (failure.tool.as_deref()).filter(|_| failure.layer == Layer::Agent);
+        let agent = (failure.tool.as_deref()).filter(|_| failure.layer == FailureLayer::Agent);
         let login = self.login_hint.as_ref().zip(agent).and_then(|(hint, id)| {
             let agent = Agents::built_in().get(id)?;
             let login = Some(&agent.file().login).filter(|login| !login.is_empty())?;
@@ -90,12 +90,12 @@ impl KindKnowledge {
     }
 
     /// Returns the defaults for a layer.
-    pub fn layer_defaults(&self, layer: Layer) -> &LayerDefaults {
+    pub fn layer_defaults(&self, layer: FailureLayer) -> &LayerDefaults {
         match layer {
-            Layer::Api => &self.api,
-            Layer::Tool => &self.tool,
-            Layer::Agent => &self.agent,
-            Layer::Infra => &self.infra,
+            FailureLayer::Api => &self.api,
+            FailureLayer::Tool => &self.tool,
+            FailureLayer::Agent => &self.agent,
+            FailureLayer::Infra => &self.infra,
         }
     }
 }
@@ -103,7 +103,7 @@ impl KindKnowledge {
 /// The kind that another becomes if it states a long wait.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct LongWaitKind {
+pub struct LongWaitReclassification {
     /// The wait in seconds above which it is long.
     pub over_seconds: u64,
     /// The resulting kind.
@@ -117,7 +117,7 @@ pub struct LayerDefaults {
     /// The recommended action in this layer, if it differs.
     pub hint: Option<String>,
     /// The level at which recovery starts.
-    pub level: Option<Level>,
+    pub level: Option<RecoveryLevel>,
     /// The number of retries.
     pub retries: Option<u32>,
     /// The multiplier of the n-th retry's delay.
@@ -130,7 +130,7 @@ pub struct LayerDefaults {
 /// A strategy in a kind's chain.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ChainEntry {
+pub struct StrategyChainEntry {
     /// The id of the strategy.
     pub strategy: String,
     /// The probability of success, from 0 to 1.
@@ -140,7 +140,7 @@ pub struct ChainEntry {
     pub iterations: u32,
     /// The applicable layers; empty means all.
     #[serde(default)]
-    pub layers: Vec<Layer>,
+    pub layers: Vec<FailureLayer>,
 }
 
 fn default_iterations() -> u32 {

@@ -1,29 +1,31 @@
 //! The knowledge base, as data: one file per failure kind, and one each for strategies and the like.
 //!
-//! The files are embedded; a user's configuration [extends or overrides them](Knowledge::with_overlay). This module
+//! The files are embedded; a user's configuration [extends or overrides them](DiagnosisKnowledge::with_overlay). This module
 //! only parses and validates the data; other modules interpret it.
 
-mod hosts;
+mod alternative_urls;
+mod general_text_rules;
 mod kind_file;
 mod overlay;
-mod playbook;
+mod recovery_knowledge;
 mod rule_spec;
 mod step_templates;
 mod strategy;
-mod text_rules;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-pub use hosts::{Forge, HostKnowledge, Mirror};
-pub use kind_file::{ChainEntry, KindKnowledge, LayerDefaults, LongWaitKind};
+pub use alternative_urls::{Forge, ForgesAndMirrors, Mirror};
+pub use general_text_rules::{FailureLineRule, GeneralTextRules, IgnoredLines};
+pub use kind_file::{KindKnowledge, LayerDefaults, LongWaitReclassification, StrategyChainEntry};
 pub use overlay::{KindOverlay, KnowledgeOverlay};
-pub use playbook::Playbook;
-pub use rule_spec::{Condition, FailureStream, RetryAfterSpec, RuleSpec, ValuePattern};
+pub use recovery_knowledge::RecoveryKnowledge;
+pub use rule_spec::{
+    DiagnosisRuleSpec, FailureTextSource, RetryAfterSpec, RunCondition, ValuePattern,
+};
 pub use step_templates::{KnownTool, StepTemplate, StrategyVariant, ToolRole};
 pub use strategy::{AttemptChange, ConversationMode, ModelChoice, Strategy};
-pub use text_rules::{FailureAdmission, IgnoredLines, TextRules};
 
 use crate::failure::Kind;
 
@@ -39,19 +41,20 @@ pub struct KnowledgeError {
 
 /// The knowledge about kinds and texts that diagnosis needs.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Knowledge {
+pub struct DiagnosisKnowledge {
     /// The knowledge about each kind.
     pub kinds: BTreeMap<Kind, KindKnowledge>,
     /// The general rules for reading texts.
-    pub text_rules: TextRules,
+    pub text_rules: GeneralTextRules,
     /// The strategies added or changed by the user.
     pub strategies: BTreeMap<String, Strategy>,
 }
 
-impl Knowledge {
+impl DiagnosisKnowledge {
     /// Returns the embedded knowledge without samples.
     pub fn built_in() -> &'static Self {
-        static BUILT_IN: LazyLock<Knowledge> = LazyLock::new(|| load_embedded(without_samples));
+        static BUILT_IN: LazyLock<DiagnosisKnowledge> =
+            LazyLock::new(|| load_embedded(without_samples));
         &BUILT_IN
     }
 
@@ -59,7 +62,7 @@ impl Knowledge {
     ///
     /// They are half of the text and only needed by tests and people, so a cold start skips them.
     pub fn with_samples() -> &'static Self {
-        static WHOLE: LazyLock<Knowledge> = LazyLock::new(|| load_embedded(|text| text));
+        static WHOLE: LazyLock<DiagnosisKnowledge> = LazyLock::new(|| load_embedded(|text| text));
         &WHOLE
     }
 
@@ -68,8 +71,10 @@ impl Knowledge {
             let read = parse_file(&format!("kinds/{kind}.toml"), part(kind.file()))?;
             Ok((*kind, read))
         };
-        let mut reading: TextRules =
-            parse_file("reading.toml", include_str!("../../data/reading.toml"))?;
+        let mut reading: GeneralTextRules = parse_file(
+            "text_rules.toml",
+            include_str!("../../data/text_rules.toml"),
+        )?;
         reading.expand_named_parts();
         Ok(Self {
             kinds: Kind::ALL.iter().map(file).collect::<Result<_, _>>()?,
@@ -92,8 +97,8 @@ fn without_samples(text: &str) -> &str {
         .map_or(text, |(rules, _)| rules)
 }
 
-fn load_embedded(part: impl Fn(&str) -> &str) -> Knowledge {
-    match Knowledge::embedded(part) {
+fn load_embedded(part: impl Fn(&str) -> &str) -> DiagnosisKnowledge {
+    match DiagnosisKnowledge::embedded(part) {
         Ok(knowledge) => knowledge,
         // The embedded files are tested; only a build that skipped its tests can get here.
         Err(error) => unreachable!("embedded knowledge: {error}"),
@@ -111,14 +116,14 @@ pub(crate) fn parse_file<T: serde::de::DeserializeOwned>(
     })
 }
 
-impl From<Knowledge> for Cow<'static, Knowledge> {
-    fn from(knowledge: Knowledge) -> Self {
+impl From<DiagnosisKnowledge> for Cow<'static, DiagnosisKnowledge> {
+    fn from(knowledge: DiagnosisKnowledge) -> Self {
         Self::Owned(knowledge)
     }
 }
 
-impl From<&'static Knowledge> for Cow<'static, Knowledge> {
-    fn from(knowledge: &'static Knowledge) -> Self {
+impl From<&'static DiagnosisKnowledge> for Cow<'static, DiagnosisKnowledge> {
+    fn from(knowledge: &'static DiagnosisKnowledge) -> Self {
         Self::Borrowed(knowledge)
     }
 }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::{ChainEntry, Knowledge, LayerDefaults, RuleSpec, Strategy};
-use crate::failure::{FailureRecord, Kind, Level};
+use super::{DiagnosisKnowledge, DiagnosisRuleSpec, LayerDefaults, Strategy, StrategyChainEntry};
+use crate::failure::{FailureRecord, Kind, RecoveryLevel};
 
 /// The `[kinds]` and `[strategies]` of a configuration.
 ///
 /// ```
-/// use unstuck_core::knowledge::{Knowledge, KnowledgeOverlay};
+/// use unstuck_core::knowledge::{DiagnosisKnowledge, KnowledgeOverlay};
 /// use unstuck_core::{Classifier, Failure, Kind, ClockReading, Timestamp};
 ///
 /// let config = r#"
@@ -20,7 +20,7 @@ use crate::failure::{FailureRecord, Kind, Level};
 ///     any = ["the gateway is taking a breather"]
 /// "#;
 /// let overlay: KnowledgeOverlay = toml::from_str(config)?;
-/// let classifier = Classifier::new(Knowledge::built_in().with_overlay(overlay))?;
+/// let classifier = Classifier::new(DiagnosisKnowledge::built_in().with_overlay(overlay))?;
 /// let failure = Failure::tool("deploy").with_exit_code(1).with_stderr("The gateway is taking a breather.");
 /// let now = ClockReading::utc(Timestamp::from_seconds(0));
 /// assert_eq!(classifier.diagnose(&failure, &now).kind, Kind::RateLimit);
@@ -35,6 +35,15 @@ pub struct KnowledgeOverlay {
     pub strategies: BTreeMap<String, Strategy>,
 }
 
+/// Returns the id of a built-in rule that had this id in an earlier version.
+fn current_rule_id(id: &str) -> Option<&'static str> {
+    match id {
+        "words" => Some("text"),
+        "time_up" => Some("time_limit"),
+        _ => None,
+    }
+}
+
 /// Changes to one kind; absent fields stay unchanged.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -44,7 +53,7 @@ pub struct KindOverlay {
     /// The recommended action.
     pub hint: Option<String>,
     /// The level at which recovery starts.
-    pub level: Option<Level>,
+    pub level: Option<RecoveryLevel>,
     /// The defaults for failures of LLM API calls.
     pub api: Option<LayerDefaults>,
     /// The defaults for failures of tool calls.
@@ -54,16 +63,16 @@ pub struct KindOverlay {
     /// The defaults for failures of the environment.
     pub infra: Option<LayerDefaults>,
     /// Strategies that replace the built-in ones.
-    pub chain: Option<Vec<ChainEntry>>,
+    pub chain: Option<Vec<StrategyChainEntry>>,
     /// Additional rules; one with a known id replaces that one.
-    pub rule: Vec<RuleSpec>,
+    pub rule: Vec<DiagnosisRuleSpec>,
     /// Additional failures that must be diagnosed as this kind.
     pub sample: Vec<FailureRecord>,
     /// Additional failures that must not be diagnosed as this kind.
     pub decoy: Vec<FailureRecord>,
 }
 
-impl Knowledge {
+impl DiagnosisKnowledge {
     /// Returns the knowledge with the user's changes.
     #[must_use]
     pub fn with_overlay(&self, overlay: KnowledgeOverlay) -> Self {
@@ -108,7 +117,10 @@ impl KindOverlay {
         file.infra = self
             .infra
             .unwrap_or_else(|| std::mem::take(&mut file.infra));
-        for rule in self.rule {
+        for mut rule in self.rule {
+            if let Some(id) = current_rule_id(&rule.id) {
+                id.clone_into(&mut rule.id);
+            }
             file.rule.retain(|known| known.id != rule.id);
             file.rule.push(Arc::new(rule));
         }
@@ -121,14 +133,17 @@ impl KindOverlay {
 mod tests {
     use super::*;
 
-    fn overlaid(config: &str) -> Knowledge {
-        Knowledge::built_in().with_overlay(toml::from_str(config).unwrap())
+    fn overlaid(config: &str) -> DiagnosisKnowledge {
+        DiagnosisKnowledge::built_in().with_overlay(toml::from_str(config).unwrap())
     }
 
     #[test]
     fn rule_with_a_known_id_is_replaced_and_another_is_added() {
         let rules = |config| overlaid(config).kind(Kind::DiskFull).rule.len();
-        let known = Knowledge::built_in().kind(Kind::DiskFull).rule.len();
+        let known = DiagnosisKnowledge::built_in()
+            .kind(Kind::DiskFull)
+            .rule
+            .len();
         assert_eq!(
             rules("[[kinds.disk_full.rule]]\nid = \"words\"\nany = [\"x y\"]"),
             known
@@ -148,7 +163,10 @@ mod tests {
             (file.hint.as_str(), file.agent.retries),
             ("ask ops", Some(5))
         );
-        assert_eq!(file.title, Knowledge::built_in().kind(Kind::Timeout).title);
+        assert_eq!(
+            file.title,
+            DiagnosisKnowledge::built_in().kind(Kind::Timeout).title
+        );
     }
 
     #[test]
@@ -160,5 +178,19 @@ mod tests {
         };
         assert!(error("[kinds.rate_limt]\nhint = \"x\"").contains("did you mean `rate_limit`?"));
         assert!(error("[kinds.rate_limit]\nhnit = \"x\"").contains("hnit"));
+    }
+
+    #[test]
+    fn rule_with_an_earlier_id_replaces_the_built_in_one() {
+        let knowledge = overlaid("[[kinds.timeout.rule]]\nid = \"time_up\"\ndisabled = true\n");
+        let rules = &knowledge.kinds[&Kind::Timeout].rule;
+        let named = |id: &str| {
+            rules
+                .iter()
+                .filter(|rule| rule.id == id)
+                .collect::<Vec<_>>()
+        };
+        assert!(named("time_up").is_empty());
+        assert!(named("time_limit").iter().all(|rule| rule.disabled));
     }
 }

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::failure::{Layer, Level};
+use crate::failure::{FailureLayer, RecoveryLevel};
 
 /// A rule that recognizes a kind. All conditions must hold; an absent one always does.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct RuleSpec {
+pub struct DiagnosisRuleSpec {
     /// The id of the rule; unique within its kind.
     pub id: String,
     /// The layers to which it applies.
-    pub layer: Vec<Layer>,
+    pub layer: Vec<FailureLayer>,
     /// The providers to which it applies.
     pub provider: Vec<String>,
     /// The tools or agents to which it applies.
@@ -39,23 +39,23 @@ pub struct RuleSpec {
     /// Patterns that must not match.
     pub none: Vec<String>,
     /// The streams searched by the patterns; empty means all that the program itself wrote.
-    pub stream: Vec<FailureStream>,
+    pub stream: Vec<FailureTextSource>,
     /// Streams that must be empty or unknown.
-    pub blank: Vec<FailureStream>,
+    pub blank: Vec<FailureTextSource>,
     /// Streams that must be known to be empty.
-    pub empty: Vec<FailureStream>,
+    pub empty: Vec<FailureTextSource>,
     /// Conditions on the run itself.
-    pub when: Vec<Condition>,
+    pub when: Vec<RunCondition>,
     /// If set, it also applies when the exit code or status reports success.
     pub on_success: bool,
     /// The layers in which `on_success` applies; empty means all.
-    pub success_layer: Vec<Layer>,
+    pub success_layer: Vec<FailureLayer>,
     /// If set, a line that is only a warning is not penalized.
     pub on_warning: bool,
-    /// The weight against other rules: the highest wins (see [`RuleSpec::rank`]).
+    /// The weight against other rules: the highest wins (see [`DiagnosisRuleSpec::rank`]).
     pub priority: Option<i32>,
     /// The level at which recovery starts, if it differs from that of the kind.
-    pub level: Option<Level>,
+    pub level: Option<RecoveryLevel>,
     /// The confidence, from 0 to 1; by default derived from the priority.
     pub confidence: Option<f32>,
     /// How to determine the time to wait, where the usual ways mislead.
@@ -66,7 +66,7 @@ pub struct RuleSpec {
     pub disabled: bool,
 }
 
-impl RuleSpec {
+impl DiagnosisRuleSpec {
     /// Returns the weight of the rule, by default: structure beats text, text beats a mere number.
     pub fn rank(&self) -> i32 {
         let typed = !self.json.is_empty() || !self.field.is_empty() || !self.header.is_empty();
@@ -80,7 +80,7 @@ impl RuleSpec {
     }
 }
 
-impl RuleSpec {
+impl DiagnosisRuleSpec {
     /// Returns the problem of the rule, apart from its patterns.
     pub(crate) fn problem(&self) -> Option<&'static str> {
         let confident = self
@@ -89,13 +89,13 @@ impl RuleSpec {
         let literals = [&self.any, &self.all, &self.none].into_iter().flatten();
         let unmatchable = |text: &String| !text.starts_with('/') && text.contains("  ");
         if self.id.trim().is_empty() {
-            Some("it needs an `id`")
+            Some("missing `id`")
         } else if !confident {
             Some("`confidence` must be between 0 and 1")
         } else if !self.has_condition() {
-            Some("it has no condition, so it would match everything")
+            Some("no condition: it would match everything")
         } else if literals.into_iter().any(unmatchable) {
-            Some("a text with two spaces in a row never matches: blanks count as one")
+            Some("a text with consecutive spaces never matches: whitespace is collapsed")
         } else {
             None
         }
@@ -130,10 +130,10 @@ impl ValuePattern {
     }
 }
 
-/// A text of a failure.
+/// The source of a text of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum FailureStream {
+pub enum FailureTextSource {
     /// The body of a response.
     Body,
     /// The standard output.
@@ -144,15 +144,15 @@ pub enum FailureStream {
     Validation,
 }
 
-impl FailureStream {
+impl FailureTextSource {
     /// All streams.
     pub const ALL: [Self; 4] = [Self::Body, Self::Stdout, Self::Stderr, Self::Validation];
 }
 
-/// A condition on a run besides its texts.
+/// A condition on the failed run besides its texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Condition {
+pub enum RunCondition {
     /// The supervisor stopped it at its time limit.
     TimedOut,
     /// Output checks found a problem.

@@ -15,12 +15,11 @@ pub struct Strategy {
     #[serde(default)]
     pub risks: Vec<String>,
     /// If set, a human has to do it.
-    #[serde(default)]
-    #[serde(rename = "asks")]
-    pub asks_person: bool,
+    #[serde(default, alias = "asks")]
+    pub requires_human: bool,
 }
 
-/// A change to the next attempt.
+/// A change to the next attempt, as a strategy defines it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AttemptChange {

@@ -8,10 +8,10 @@ use super::input_prompts::OutputTail;
 use super::kind::LoopKind;
 use super::limits::LoopLimits;
 use super::line_signature::line_signature;
-use super::line_splitter::{JsonRecords, LineSplitter};
+use super::line_splitter::{JsonLineHandling, LineSplitter};
 use super::loop_patterns::LoopPatterns;
-use super::repeated_blocks::BlockRepeats;
-use super::repeated_calls::{CallHistory, CallNovelty, text_signature};
+use super::repeated_blocks::RepeatedBlockDetector;
+use super::repeated_tool_calls::{ToolCallHistory, ToolCallNovelty, text_signature};
 use super::signal::LoopSignal;
 use crate::agent::{Agent, AgentEvent};
 
@@ -41,7 +41,7 @@ pub struct LoopDetector {
     stderr: StreamLoopDetector,
     /// True if stderr was written to last.
     error_is_last: bool,
-    calls: CallHistory,
+    calls: ToolCallHistory,
     messages: MessageHistory,
     signal: Option<LoopSignal>,
 }
@@ -50,15 +50,15 @@ pub struct LoopDetector {
 #[derive(Debug)]
 struct StreamLoopDetector {
     lines: LineSplitter,
-    repeats: BlockRepeats,
+    repeats: RepeatedBlockDetector,
     tail: OutputTail,
 }
 
 impl StreamLoopDetector {
-    fn new(limits: &LoopLimits, records: JsonRecords) -> Self {
+    fn new(limits: &LoopLimits, records: JsonLineHandling) -> Self {
         Self {
             lines: LineSplitter::new(records),
-            repeats: BlockRepeats::new(limits),
+            repeats: RepeatedBlockDetector::new(limits),
             tail: OutputTail::default(),
         }
     }
@@ -69,15 +69,15 @@ impl LoopDetector {
     pub fn new(limits: &LoopLimits, agent: Option<&Agent>) -> Self {
         let agent = agent.filter(|agent| agent.reports_events()).cloned();
         let records = match agent {
-            Some(_) => JsonRecords::Whole,
-            None => JsonRecords::Cut,
+            Some(_) => JsonLineHandling::Whole,
+            None => JsonLineHandling::Cut,
         };
         Self {
             limits: limits.clone(),
             stdout: StreamLoopDetector::new(limits, records),
-            stderr: StreamLoopDetector::new(limits, JsonRecords::Cut),
+            stderr: StreamLoopDetector::new(limits, JsonLineHandling::Cut),
             error_is_last: false,
-            calls: CallHistory::new(limits),
+            calls: ToolCallHistory::new(limits),
             messages: MessageHistory::new(limits),
             signal: None,
             agent,
@@ -164,7 +164,7 @@ pub(super) fn record_of<'a>(agent: Option<&'a Agent>, line: &[u8]) -> Option<(&'
 /// Processes the events of a record.
 fn on_events(
     doings: Vec<AgentEvent>,
-    actions: &mut CallHistory,
+    actions: &mut ToolCallHistory,
     speech: &mut MessageHistory,
 ) -> Option<LoopSignal> {
     for doing in doings {
@@ -172,23 +172,23 @@ fn on_events(
             AgentEvent::Message {
                 text,
                 complete: true,
-            } => (CallNovelty::None, speech.push_message(&text)),
+            } => (ToolCallNovelty::None, speech.push_message(&text)),
             AgentEvent::Message {
                 text,
                 complete: false,
-            } => (CallNovelty::None, speech.push_piece(&text)),
+            } => (ToolCallNovelty::None, speech.push_piece(&text)),
             AgentEvent::CallStarted { id, call } => {
                 let sign = speech.end_message();
                 actions.on_call(id, call);
-                (CallNovelty::None, sign)
+                (ToolCallNovelty::None, sign)
             }
             AgentEvent::CallFinished { id, outcome } => actions.on_result(&id, &outcome),
             AgentEvent::CompletedCall(call, outcome) => match speech.end_message() {
                 None => actions.on_completed_call(&call, &outcome),
-                sign => (CallNovelty::None, sign),
+                sign => (ToolCallNovelty::None, sign),
             },
         };
-        if news == CallNovelty::Some {
+        if news == ToolCallNovelty::Some {
             speech.forget();
         }
         if sign.is_some() {
@@ -207,7 +207,7 @@ struct MessageHistory {
     /// A message that arrives in pieces.
     partial: String,
     lines: LineSplitter,
-    repeats: BlockRepeats,
+    repeats: RepeatedBlockDetector,
 }
 
 impl MessageHistory {
@@ -217,8 +217,8 @@ impl MessageHistory {
             last: 0,
             times: 0,
             partial: String::new(),
-            lines: LineSplitter::new(JsonRecords::Cut),
-            repeats: BlockRepeats::new(limits),
+            lines: LineSplitter::new(JsonLineHandling::Cut),
+            repeats: RepeatedBlockDetector::new(limits),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Questions nobody will answer: prompts on the screen, and answers that only ask.
+//! Detects questions that nobody will answer: input prompts, and final answers that only ask.
 
 use super::kind::LoopKind;
 use super::line_signature::visible_text;
@@ -32,7 +32,7 @@ impl OutputTail {
             last
         };
         let bytes = last.trim_end().as_bytes();
-        let asks = known.any.match_any(bytes) || !is_ended && known.unended.match_any(bytes);
+        let asks = known.any.match_any(bytes) || !is_ended && known.unterminated.match_any(bytes);
         (asks && !known.never.match_any(bytes))
             .then(|| LoopSignal::new(LoopKind::WaitingForInput, 1, &last, ""))
     }
@@ -49,7 +49,7 @@ impl OutputTail {
 pub fn detect_question_answer(text: &str) -> Option<LoopSignal> {
     let known = &LoopPatterns::built_in().answers;
     let text = text.trim();
-    if text.len() > known.longest || known.done.match_any(text.as_bytes()) {
+    if text.len() > known.max_length || known.done.match_any(text.as_bytes()) {
         return None;
     }
     let last = text.lines().rev().find(|line| !line.trim().is_empty())?;

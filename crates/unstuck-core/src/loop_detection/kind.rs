@@ -23,7 +23,8 @@ pub enum LoopKind {
     /// The agent ended with a question instead of the work.
     AsksBack,
     /// A loop in the calls to the agent's API.
-    InCircles,
+    #[serde(alias = "in_circles")]
+    Looping,
 }
 
 impl LoopKind {
@@ -36,7 +37,7 @@ impl LoopKind {
         Self::RepeatingResult,
         Self::WaitingForInput,
         Self::AsksBack,
-        Self::InCircles,
+        Self::Looping,
     ];
 
     /// The wire name.
@@ -49,7 +50,7 @@ impl LoopKind {
             Self::RepeatingResult => "repeating_result",
             Self::WaitingForInput => "waiting_for_input",
             Self::AsksBack => "asks_back",
-            Self::InCircles => "in_circles",
+            Self::Looping => "looping",
         }
     }
 }
@@ -57,5 +58,19 @@ impl LoopKind {
 impl fmt::Display for LoopKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_the_wire_names_and_the_old_one_is_read() {
+        for kind in LoopKind::ALL {
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
+        }
+        let old: LoopKind = serde_json::from_str(r#""in_circles""#).unwrap();
+        assert_eq!(old, LoopKind::Looping);
     }
 }

@@ -11,7 +11,7 @@ const MAX_RECORD: usize = 1 << 20;
 
 /// How lines that start like a JSON object are handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum JsonRecords {
+pub(super) enum JsonLineHandling {
     Whole,
     Cut,
 }
@@ -19,7 +19,7 @@ pub(super) enum JsonRecords {
 /// Splits a stream into lines.
 #[derive(Debug)]
 pub(super) struct LineSplitter {
-    records: JsonRecords,
+    records: JsonLineHandling,
     /// An unfinished line.
     partial: Vec<u8>,
     /// If set, everything up to the next line end is skipped.
@@ -27,7 +27,7 @@ pub(super) struct LineSplitter {
 }
 
 impl LineSplitter {
-    pub(super) const fn new(records: JsonRecords) -> Self {
+    pub(super) const fn new(records: JsonLineHandling) -> Self {
         Self {
             records,
             partial: Vec::new(),
@@ -74,7 +74,7 @@ impl LineSplitter {
     /// Returns the length of the line and the bytes consumed including its end; none if it is incomplete.
     fn find_line_end(&mut self, bytes: &[u8]) -> Option<(usize, usize)> {
         let first = self.partial.first().or(bytes.first());
-        let is_record = self.records == JsonRecords::Whole && first == Some(&b'{');
+        let is_record = self.records == JsonLineHandling::Whole && first == Some(&b'{');
         let longest = if is_record { MAX_RECORD } else { MAX_LINE };
         let room = longest - self.partial.len();
         let near = &bytes[..bytes.len().min(room)];
@@ -120,7 +120,7 @@ impl LineSplitter {
 mod tests {
     use super::*;
 
-    fn lines(records: JsonRecords, pieces: &[&[u8]]) -> Vec<usize> {
+    fn lines(records: JsonLineHandling, pieces: &[&[u8]]) -> Vec<usize> {
         let mut lines = LineSplitter::new(records);
         let mut found = Vec::new();
         for piece in pieces {
@@ -133,16 +133,16 @@ mod tests {
     #[test]
     fn lines_are_cut_at_their_ends_and_long_ones_at_blanks() {
         assert_eq!(
-            lines(JsonRecords::Cut, &[b"a\nbc\n", b"d", b"ef\n\ng"]),
+            lines(JsonLineHandling::Cut, &[b"a\nbc\n", b"d", b"ef\n\ng"]),
             [1, 2, 3, 0, 1]
         );
         let long = [b"x".repeat(600), b" yy".to_vec()].concat();
-        assert_eq!(lines(JsonRecords::Cut, &[&long]), [600, 2]);
+        assert_eq!(lines(JsonLineHandling::Cut, &[&long]), [600, 2]);
         let sentences = b"This is a sentence. ".repeat(20);
         let (one, other) = sentences.split_at(179);
-        assert_eq!(lines(JsonRecords::Cut, &[one, other]), [179, 179, 40]);
+        assert_eq!(lines(JsonLineHandling::Cut, &[one, other]), [179, 179, 40]);
         assert_eq!(
-            lines(JsonRecords::Cut, &[&b"x".repeat(9000)]),
+            lines(JsonLineHandling::Cut, &[&b"x".repeat(9000)]),
             [4096, 4096, 808]
         );
     }
@@ -150,10 +150,10 @@ mod tests {
     #[test]
     fn record_is_kept_whole_unless_it_is_enormous() {
         let record = |len: usize| [b"{ ".repeat(len / 2), b"\nab\n".to_vec()].concat();
-        assert_eq!(lines(JsonRecords::Whole, &[&record(9000)]), [9000, 2]);
+        assert_eq!(lines(JsonLineHandling::Whole, &[&record(9000)]), [9000, 2]);
         let enormous = record(MAX_RECORD + 10);
         let (one, other) = enormous.split_at(777);
-        assert_eq!(lines(JsonRecords::Whole, &[&enormous]), [2]);
-        assert_eq!(lines(JsonRecords::Whole, &[one, other]), [2]);
+        assert_eq!(lines(JsonLineHandling::Whole, &[&enormous]), [2]);
+        assert_eq!(lines(JsonLineHandling::Whole, &[one, other]), [2]);
     }
 }

@@ -1,4 +1,4 @@
-//! The knowledge about loops, as data (`data/stuck.toml`).
+//! The patterns and messages of loop detection, as data (`data/loop_detection.toml`).
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{LazyLock, OnceLock};
@@ -11,19 +11,18 @@ use crate::knowledge::{self, KnowledgeError};
 
 /// The line that separates the definitions from the samples, which only tests read.
 const SAMPLES: &str = "\n# --- samples ---\n";
-const FILE: &str = include_str!("../../data/stuck.toml");
+const FILE: &str = include_str!("../../data/loop_detection.toml");
 
 /// The data file without its samples.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LoopPatterns {
     /// The message for each kind of loop.
-    #[serde(rename = "what")]
     messages: BTreeMap<LoopKind, LoopMessage>,
     pub(super) lines: LinePatterns,
-    pub(super) calls: CallPatterns,
+    pub(super) calls: ToolCallComparison,
     pub(super) questions: QuestionPatterns,
-    pub(super) answers: AnswerPatterns,
+    pub(super) answers: QuestionOnlyAnswerPatterns,
 }
 
 /// The message for a kind of loop.
@@ -31,7 +30,6 @@ pub(super) struct LoopPatterns {
 #[serde(deny_unknown_fields)]
 pub(super) struct LoopMessage {
     /// The sentence, with `{times}` and `{repeated}`.
-    #[serde(rename = "says")]
     pub(super) sentence: String,
     /// The recommended action.
     pub(super) hint: String,
@@ -46,19 +44,16 @@ pub(super) struct LinePatterns {
     /// Lines that say nothing about loops: only the other lines of their block are evaluated.
     pub(super) harmless: PatternSet,
     /// Lines that describe an error, for selecting one line to show.
-    #[serde(rename = "telling")]
     pub(super) error_lines: PatternSet,
 }
 
-/// How calls are compared and shown.
+/// How tool calls are compared and shown.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct CallPatterns {
+pub(super) struct ToolCallComparison {
     /// Arguments that only explain a call or set its timeout.
-    #[serde(rename = "aside")]
     pub(super) ignored_arguments: HashSet<String>,
     /// Arguments shown in the summary of a call; the first present one is used.
-    #[serde(rename = "shown")]
     pub(super) summary_arguments: Vec<String>,
     /// Calls that wait for something, by name and arguments.
     pub(super) waiting: PatternSet,
@@ -73,7 +68,7 @@ pub(super) struct QuestionPatterns {
     /// At the end of the last line, terminated or not.
     pub(super) any: PatternSet,
     /// Only at the end of an unterminated last line.
-    pub(super) unended: PatternSet,
+    pub(super) unterminated: PatternSet,
     /// Lines that look like prompts but are not.
     pub(super) never: PatternSet,
 }
@@ -81,13 +76,13 @@ pub(super) struct QuestionPatterns {
 /// Final answers that only ask a question.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct AnswerPatterns {
+pub(super) struct QuestionOnlyAnswerPatterns {
     /// Questions that hand the work back.
     pub(super) asking: PatternSet,
     /// Words of an answer that reports finished work.
     pub(super) done: PatternSet,
     /// Maximum length; a longer answer is an answer, whatever it asks at the end.
-    pub(super) longest: usize,
+    pub(super) max_length: usize,
 }
 
 impl LoopPatterns {
@@ -102,7 +97,7 @@ impl LoopPatterns {
 
     fn embedded() -> Result<Self, KnowledgeError> {
         let known = FILE.split_once(SAMPLES).map_or(FILE, |(known, _)| known);
-        knowledge::parse_file("stuck.toml", known)
+        knowledge::parse_file("loop_detection.toml", known)
     }
 
     pub(super) fn message_for(&self, what: LoopKind) -> &LoopMessage {
@@ -171,7 +166,7 @@ mod tests {
             &calls.waiting,
             &calls.pending,
             &questions.any,
-            &questions.unended,
+            &questions.unterminated,
             &questions.never,
             &answers.asking,
             &answers.done,

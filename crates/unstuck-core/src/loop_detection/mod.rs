@@ -1,4 +1,4 @@
-//! Loop detection in an agent's output: repetition, or waiting without end (`data/stuck.toml`).
+//! Loop detection in an agent's output: repetition, or waiting without end (`data/loop_detection.toml`).
 //!
 //! A [`LoopDetector`] reads what an agent writes while it works and returns a [`LoopSignal`], which states in one
 //! sentence what was repeated and how often, and can be turned into a diagnosis. Iterations without changes are
@@ -12,11 +12,11 @@ mod limits;
 mod line_signature;
 mod line_splitter;
 mod loop_patterns;
+mod prose_weight;
 mod repeated_blocks;
-mod repeated_calls;
+mod repeated_tool_calls;
 mod signal;
-mod text_weight;
-mod tool_results;
+mod tool_progress;
 
 pub use detector::LoopDetector;
 pub use input_prompts::detect_question_answer;
@@ -24,4 +24,4 @@ pub use kind::LoopKind;
 pub use limits::LoopLimits;
 pub use line_signature::result_signature;
 pub use signal::LoopSignal;
-pub use tool_results::ToolResultCounter;
+pub use tool_progress::ToolResultCounter;

@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 use super::kind::LoopKind;
 use super::limits::LoopLimits;
 use super::line_signature::visible_text;
+use super::prose_weight::text_weight;
 use super::signal::LoopSignal;
-use super::text_weight::text_weight;
 
 /// Maximum number of lines of a block.
 const MAX_BLOCK_LINES: usize = 40;
@@ -23,7 +23,7 @@ const SUBSTANTIAL_BLOCK: usize = 200;
 
 /// Detects repeated blocks.
 #[derive(Debug)]
-pub(super) struct BlockRepeats {
+pub(super) struct RepeatedBlockDetector {
     /// Minimum number of repeats.
     min_repeats: u32,
     names: Box<[u32; BUFFER_LEN]>,
@@ -37,7 +37,7 @@ pub(super) struct BlockRepeats {
     last_weighed: Option<(usize, u32, u32)>,
 }
 
-impl BlockRepeats {
+impl RepeatedBlockDetector {
     pub(super) fn new(limits: &LoopLimits) -> Self {
         Self {
             min_repeats: limits.output_repeats.max(2),

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::kind::LoopKind;
 use super::loop_patterns::LoopPatterns;
 use crate::diagnosis::{Diagnosis, Evidence, fingerprint};
-use crate::failure::{Kind, Layer};
-use crate::knowledge::Knowledge;
+use crate::failure::{FailureLayer, Kind};
+use crate::knowledge::DiagnosisKnowledge;
 
 /// Maximum number of characters shown of a text.
 const MAX_SHOWN_LEN: usize = 160;
@@ -17,7 +17,7 @@ const MAX_SHOWN_LEN: usize = 160;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoopSignal {
     /// The kind of loop.
-    #[serde(rename = "what")]
+    #[serde(rename = "kind", alias = "what")]
     pub kind: LoopKind,
     /// The number of repetitions.
     pub times: u32,
@@ -41,14 +41,14 @@ impl LoopSignal {
     /// Returns the diagnosis: [`Kind::Stuck`], certain, with the sentence as its evidence. The same repetition has the
     /// same fingerprint, regardless of the count.
     pub fn diagnosis(&self) -> Diagnosis {
-        let known = Knowledge::built_in().kind(Kind::Stuck);
+        let known = DiagnosisKnowledge::built_in().kind(Kind::Stuck);
         let rule = format!("{}.{}", Kind::Stuck, self.kind);
         let thing = format!("{} {}", self.repeated, self.result);
         let line = self.to_string();
         Diagnosis {
             kind: Kind::Stuck,
-            layer: Layer::Agent,
-            level: known.level(Kind::Stuck, Layer::Agent),
+            layer: FailureLayer::Agent,
+            level: known.level(Kind::Stuck, FailureLayer::Agent),
             confidence: 1.0,
             retry_after: None,
             retry_after_source: None,

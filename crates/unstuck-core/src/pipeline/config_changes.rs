@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::event::{PipelineStarted, RoleStarted};
+use crate::event::{RecordedPipelineSettings, RoleStarted};
 
 /// The text for a removed role.
-pub const ROLE_REMOVED: &str = "it is not there any more";
+pub const ROLE_REMOVED: &str = "role removed";
 
 /// The changes of one role.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,14 +17,23 @@ pub struct RoleChange {
 }
 
 /// Returns the changes of a pipeline since it ran, in the order of its roles.
-pub fn role_changes(then: &PipelineStarted, now: &PipelineStarted) -> Vec<RoleChange> {
+pub fn role_changes(
+    then: &RecordedPipelineSettings,
+    now: &RecordedPipelineSettings,
+) -> Vec<RoleChange> {
     let mut changes = Vec::new();
     let mut shared = Vec::new();
     if then.task != now.task {
-        shared.push(format!("the task was {:?}, is {:?}", then.task, now.task));
+        shared.push(format!(
+            "task changed from {:?} to {:?}",
+            then.task, now.task
+        ));
     }
     if then.cwd != now.cwd {
-        shared.push(format!("the folder was {}, is {}", then.cwd, now.cwd));
+        shared.push(format!(
+            "directory changed from {} to {}",
+            then.cwd, now.cwd
+        ));
     }
     if !shared.is_empty() {
         changes.push(RoleChange {
@@ -75,9 +84,9 @@ fn differences(then: &RoleStarted, now: &RoleStarted) -> Vec<String> {
 fn describe_change(name: &str, then: &str, now: &str) -> String {
     let hashed = |value: &str| value.starts_with("sha256:");
     match (then, now) {
-        _ if hashed(then) || hashed(now) => format!("its {name} was changed"),
-        ("", now) => format!("{name} is now {now}"),
-        (then, "") => format!("{name} was {then}, is not set any more"),
-        (then, now) => format!("{name} was {then}, is {now}"),
+        _ if hashed(then) || hashed(now) => format!("{name} changed"),
+        ("", now) => format!("{name} set to {now}"),
+        (then, "") => format!("{name} removed (was {then})"),
+        (then, now) => format!("{name} changed from {then} to {now}"),
     }
 }

@@ -9,16 +9,16 @@ pub use config_changes::{ROLE_REMOVED, RoleChange, role_changes};
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::decision::ConcreteChange;
+use crate::decision::ConcreteAttemptChange;
 use crate::event::{
     EscalationAnswer, EscalationResolved, Event, EventRecord, IterationFinished, OnStuck,
-    PipelineStarted, RoleInstance, RoleStarted, RunFinished, RunId, RunOutcome, SessionId,
+    RecordedPipelineSettings, RoleInstance, RoleStarted, RunFinished, RunId, RunOutcome, SessionId,
 };
 use crate::money::BudgetRaises;
 
 /// The next step of a pipeline's driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PipelineStep {
+pub enum NextPipelineStep {
     /// Begin the iteration with this number.
     BeginIteration(u32),
     /// Start or continue these role instances; they do not depend on each other.
@@ -65,7 +65,7 @@ enum RoleInstanceState {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pipeline {
     id: RunId,
-    plan: PipelineStarted,
+    plan: RecordedPipelineSettings,
     iteration: u32,
     feedback: String,
     parts: BTreeMap<RoleInstance, RoleInstanceState>,
@@ -103,7 +103,7 @@ impl Pipeline {
     }
 
     /// Creates the initial state of a pipeline.
-    pub fn new(id: &RunId, plan: &PipelineStarted) -> Self {
+    pub fn new(id: &RunId, plan: &RecordedPipelineSettings) -> Self {
         Self {
             id: id.clone(),
             plan: plan.clone(),
@@ -191,7 +191,7 @@ impl Pipeline {
             Event::EscalationOpened(asked) if asked.session.is_none() => {
                 self.has_open_escalation = true
             }
-            Event::EscalationResolved(resolved) if resolved.is_by_person() => {
+            Event::EscalationResolved(resolved) if resolved.is_by_human() => {
                 self.on_escalation_resolved(resolved)
             }
             Event::RunFinished(end) => self.finished = Some(end.clone()),
@@ -224,7 +224,7 @@ impl Pipeline {
             let said = resolved
                 .changes
                 .iter()
-                .filter_map(ConcreteChange::user_message);
+                .filter_map(ConcreteAttemptChange::user_message);
             self.user_messages.extend(said.map(str::to_owned));
             return;
         };
@@ -279,18 +279,18 @@ impl Pipeline {
     }
 
     /// Returns the next step while these role instances run.
-    pub fn next(&self, running: &BTreeSet<RoleInstance>) -> PipelineStep {
+    pub fn next(&self, running: &BTreeSet<RoleInstance>) -> NextPipelineStep {
         if self.finished.is_some() {
-            return PipelineStep::Finished;
+            return NextPipelineStep::Finished;
         }
         if self.iteration == 0 {
-            return PipelineStep::BeginIteration(1);
+            return NextPipelineStep::BeginIteration(1);
         }
         if self.abort_reason.is_some() {
             return if running.is_empty() {
-                PipelineStep::Finish(RunOutcome::Failed)
+                NextPipelineStep::Finish(RunOutcome::Failed)
             } else {
-                PipelineStep::Wait
+                NextPipelineStep::Wait
             };
         }
         if let Some(judged) = &self.last_iteration {
@@ -298,16 +298,16 @@ impl Pipeline {
         }
         let ready = self.ready_instances(running);
         if !ready.is_empty() {
-            return PipelineStep::Run(ready);
+            return NextPipelineStep::Run(ready);
         }
         if !running.is_empty() {
-            return PipelineStep::Wait;
+            return NextPipelineStep::Wait;
         }
-        self.step_when_settled()
+        self.step_when_idle()
     }
 
     /// Returns the next step when nothing in an iteration can run any more.
-    fn step_when_settled(&self) -> PipelineStep {
+    fn step_when_idle(&self) -> NextPipelineStep {
         let stopped = |wanted: RunOutcome| {
             let mut parts = self.parts.iter();
             parts.any(|(part, state)| match state {
@@ -319,19 +319,19 @@ impl Pipeline {
             })
         };
         if self.has_open_escalation || stopped(RunOutcome::AwaitingHuman) {
-            PipelineStep::Finish(RunOutcome::AwaitingHuman)
+            NextPipelineStep::Finish(RunOutcome::AwaitingHuman)
         } else if stopped(RunOutcome::Interrupted) {
-            PipelineStep::Finish(RunOutcome::Interrupted)
+            NextPipelineStep::Finish(RunOutcome::Interrupted)
         } else if self.plan.loop_settings.is_some() {
-            PipelineStep::EvaluateIteration
+            NextPipelineStep::EvaluateIteration
         } else if stopped(RunOutcome::Failed) {
-            PipelineStep::Finish(RunOutcome::Failed)
+            NextPipelineStep::Finish(RunOutcome::Failed)
         } else {
             self.finish_step()
         }
     }
 
-    fn step_after_iteration(&self, judged: &IterationFinished) -> PipelineStep {
+    fn step_after_iteration(&self, judged: &IterationFinished) -> NextPipelineStep {
         let Some(looping) = &self.plan.loop_settings else {
             return self.finish_step();
         };
@@ -339,28 +339,28 @@ impl Pipeline {
             return self.finish_step();
         }
         if self.has_open_escalation {
-            return PipelineStep::Finish(RunOutcome::AwaitingHuman);
+            return NextPipelineStep::Finish(RunOutcome::AwaitingHuman);
         }
         let stuck = judged.unchanged >= looping.stuck_after && looping.stuck_after > 0;
         match looping.on_stuck {
-            OnStuck::Stop if stuck => return PipelineStep::Finish(RunOutcome::Failed),
+            OnStuck::Stop if stuck => return NextPipelineStep::Finish(RunOutcome::Failed),
             OnStuck::Escalate if stuck => {
-                return PipelineStep::EscalateLoop(LoopProblem::Stuck {
+                return NextPipelineStep::EscalateLoop(LoopProblem::Stuck {
                     iterations: judged.unchanged,
                 });
             }
             _ => {}
         }
         if self.iteration < self.max_iterations() {
-            return PipelineStep::BeginIteration(self.iteration + 1);
+            return NextPipelineStep::BeginIteration(self.iteration + 1);
         }
-        PipelineStep::EscalateLoop(LoopProblem::IterationLimit {
+        NextPipelineStep::EscalateLoop(LoopProblem::IterationLimit {
             iterations: self.iteration,
         })
     }
 
-    fn finish_step(&self) -> PipelineStep {
-        PipelineStep::Finish(if self.has_recovered {
+    fn finish_step(&self) -> NextPipelineStep {
+        NextPipelineStep::Finish(if self.has_recovered {
             RunOutcome::Recovered
         } else {
             RunOutcome::Succeeded
@@ -497,7 +497,7 @@ impl Pipeline {
     }
 
     /// Returns the pipeline's settings.
-    pub fn plan(&self) -> &PipelineStarted {
+    pub fn plan(&self) -> &RecordedPipelineSettings {
         &self.plan
     }
 
@@ -549,7 +549,7 @@ impl Pipeline {
         let mut again = self.clone();
         again.on_resumed(restarted);
         let is_held =
-            again.next(&BTreeSet::new()) == PipelineStep::Finish(RunOutcome::AwaitingHuman);
+            again.next(&BTreeSet::new()) == NextPipelineStep::Finish(RunOutcome::AwaitingHuman);
         (is_restarted || is_held).then_some(question)
     }
 

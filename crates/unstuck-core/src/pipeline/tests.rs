@@ -4,8 +4,8 @@ use super::*;
 use crate::decision::{EscalationReason, SeededRng};
 use crate::event::{
     BudgetReached, BudgetScope, BudgetUnit, EscalationKind, EscalationOpened, EscalationResolved,
-    IterationStarted, LoopStarted, RunKind, RunResumed, RunStarted, SessionFinished, SessionSpec,
-    SessionStarted,
+    IterationStarted, RecordedLoopSettings, RunKind, RunResumed, RunStarted, SessionFinished,
+    SessionSpec, SessionStarted,
 };
 use crate::time::Timestamp;
 
@@ -20,8 +20,8 @@ fn role(id: &str, needs: &[&str]) -> RoleStarted {
     }
 }
 
-fn plan(roles: Vec<RoleStarted>, iterations: Option<u32>) -> PipelineStarted {
-    PipelineStarted {
+fn plan(roles: Vec<RoleStarted>, iterations: Option<u32>) -> RecordedPipelineSettings {
+    RecordedPipelineSettings {
         cwd: "/p".into(),
         command: vec!["unstuck".into(), "run".into()],
         roles,
@@ -31,7 +31,7 @@ fn plan(roles: Vec<RoleStarted>, iterations: Option<u32>) -> PipelineStarted {
         policy: "pipeline".into(),
         parallel: 4,
         checkpoint: true,
-        loop_settings: iterations.map(|max_iterations| LoopStarted {
+        loop_settings: iterations.map(|max_iterations| RecordedLoopSettings {
             max_iterations,
             until: Some("DONE".into()),
             stuck_after: 3,
@@ -50,7 +50,7 @@ struct Driven {
 }
 
 impl Driven {
-    fn new(plan: PipelineStarted) -> Self {
+    fn new(plan: RecordedPipelineSettings) -> Self {
         let run = RunId::random(SeededRng::seeded(1).next_draw());
         let work = RunKind::Pipeline(Box::new(plan.clone()));
         let started = RunStarted {
@@ -85,12 +85,12 @@ impl Driven {
         assert_eq!(again.as_ref(), Some(&self.pipeline), "replay equals life");
     }
 
-    fn next(&self) -> PipelineStep {
+    fn next(&self) -> NextPipelineStep {
         self.pipeline.next(&BTreeSet::new())
     }
 
     fn iterate(&mut self) {
-        let PipelineStep::BeginIteration(iteration) = self.next() else {
+        let NextPipelineStep::BeginIteration(iteration) = self.next() else {
             panic!("no iteration is due: {:?}", self.next());
         };
         let feedback = String::new();
@@ -102,7 +102,7 @@ impl Driven {
 
     fn ready(&self) -> Vec<String> {
         match self.next() {
-            PipelineStep::Run(parts) => parts.into_iter().map(|part| part.role).collect(),
+            NextPipelineStep::Run(parts) => parts.into_iter().map(|part| part.role).collect(),
             other => panic!("nothing is ready: {other:?}"),
         }
     }
@@ -167,7 +167,7 @@ impl Driven {
     }
 
     fn judge(&mut self, done: bool, tree: &str) {
-        assert_eq!(self.next(), PipelineStep::EvaluateIteration);
+        assert_eq!(self.next(), NextPipelineStep::EvaluateIteration);
         let before = self.log.iter().rev().find_map(|one| match &one.event {
             Event::IterationFinished(before) => Some(before.clone()),
             _ => None,
@@ -216,7 +216,7 @@ fn roles_run_when_their_needs_are_done() {
     run.end("reviewer", RunOutcome::Succeeded);
     run.end("implementer", RunOutcome::Recovered);
     run.end("tester", RunOutcome::Succeeded);
-    assert_eq!(run.next(), PipelineStep::Finish(RunOutcome::Recovered));
+    assert_eq!(run.next(), NextPipelineStep::Finish(RunOutcome::Recovered));
     assert_eq!(
         run.pipeline.available_outputs()["architect"],
         ["hash of architect"]
@@ -239,7 +239,10 @@ fn a_resumed_run_continues_at_the_failed_role() {
     run.end("tester", RunOutcome::AwaitingHuman);
     assert_eq!(run.ready(), ["docs"], "what does not depend on it goes on");
     run.end("docs", RunOutcome::Succeeded);
-    assert_eq!(run.next(), PipelineStep::Finish(RunOutcome::AwaitingHuman));
+    assert_eq!(
+        run.next(),
+        NextPipelineStep::Finish(RunOutcome::AwaitingHuman)
+    );
     run.resume(&[]);
     assert_eq!(run.ready(), ["tester"]);
     assert_eq!(run.pipeline.completed_roles(), ["architect", "docs"]);
@@ -269,17 +272,17 @@ fn a_loop_runs_until_it_is_done_or_reaches_its_iteration_limit() {
         run.judge(false, tree);
     }
     let used_up = LoopProblem::IterationLimit { iterations: 2 };
-    assert_eq!(run.next(), PipelineStep::EscalateLoop(used_up));
+    assert_eq!(run.next(), NextPipelineStep::EscalateLoop(used_up));
     run.resume(&[]);
     assert_eq!(
         run.next(),
-        PipelineStep::BeginIteration(3),
+        NextPipelineStep::BeginIteration(3),
         "a person allows as many again"
     );
     run.iterate();
     run.end("a", RunOutcome::Failed);
     run.judge(true, "t3");
-    assert_eq!(run.next(), PipelineStep::Finish(RunOutcome::Recovered));
+    assert_eq!(run.next(), NextPipelineStep::Finish(RunOutcome::Recovered));
 }
 
 #[test]
@@ -292,7 +295,7 @@ fn a_loop_that_changes_nothing_is_stuck() {
         assert_eq!(run.pipeline.last_iteration().unwrap().unchanged, unchanged);
     }
     let stuck = LoopProblem::Stuck { iterations: 3 };
-    assert_eq!(run.next(), PipelineStep::EscalateLoop(stuck));
+    assert_eq!(run.next(), NextPipelineStep::EscalateLoop(stuck));
 }
 
 #[test]
@@ -310,9 +313,9 @@ fn config_changes_are_listed_by_role() {
     let told: Vec<_> = role_changes(&then, &now);
     assert_eq!(
         told[0].descriptions,
-        ["model was opus, is sonnet", "its prompt was changed"]
+        ["model changed from opus to sonnet", "prompt changed"]
     );
-    assert_eq!(told[1].descriptions, ["it is not there any more"]);
+    assert_eq!(told[1].descriptions, ["role removed"]);
 }
 
 /// Creates an escalation of a role about the budget of the run, or with another reason.
@@ -327,7 +330,7 @@ fn question(session: &SessionId, id: &str, why: EscalationReason) -> Box<Escalat
         trigger: question.trigger().into(),
         kind: crate::failure::Kind::None,
         reason_code: why,
-        reason: "the budget is used up".into(),
+        reason: "budget exceeded".into(),
         awaiting: "human".into(),
         proposed: None,
         cost: None,
@@ -361,12 +364,12 @@ fn resuming_a_run_raises_no_budget() {
     let (mut driven, a, b) = out_of_money();
     assert_eq!(
         driven.pipeline.blocking_budget_escalation(&[]),
-        Some(("a-e1", "the budget is used up"))
+        Some(("a-e1", "budget exceeded"))
     );
     driven.note(RunResumed::unchanged(String::new(), 1));
     driven.note(EscalationResolved::by_hand(Some(a.clone())));
     driven.note(EscalationResolved {
-        who: Some("ann".into()),
+        user: Some("ann".into()),
         method: EscalationAnswer::Retry.method().into(),
         ..EscalationResolved::by_hand(Some(b.clone()))
     });
@@ -393,7 +396,7 @@ fn approval_by_a_named_person_raises_the_budget_to_the_amount_shown() {
         let asked = question(&a, "a-e1", EscalationReason::MaxCost);
         driven.note(EscalationResolved {
             by: by.into(),
-            who: who.map(str::to_owned),
+            user: who.map(str::to_owned),
             ..EscalationResolved::answer_to(&asked, answer)
         });
         assert_eq!(limit(&driven, &a), raised, "{by} {who:?} {answer}");
@@ -412,5 +415,5 @@ fn other_roles_continue_while_one_waits_for_a_budget() {
     driven.stop("b", &b, RunOutcome::Interrupted);
     assert_eq!(driven.pipeline.blocking_budget_escalation(&[]), None);
     driven.note(RunResumed::unchanged(String::new(), 1));
-    assert_eq!(driven.next(), PipelineStep::Run(vec![part]));
+    assert_eq!(driven.next(), NextPipelineStep::Run(vec![part]));
 }

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value as Json};
 
-use super::heuristics::SecretHeuristics;
 use super::key_names::SecretNames;
-use super::secrets_file::SecretsFile;
+use super::secret_or_harmless::SecretValueCheck;
+use super::secret_pattern_file::SecretPatternFile;
 use super::{Redactor, marker, rank_name};
 
 impl Redactor {
@@ -55,9 +55,9 @@ impl Redactor {
         let is_marked = !marker::find_markers(text.as_bytes()).is_empty();
         if let Some(wanted) = wanted.filter(|_| !is_marked)
             && !text.contains(char::is_whitespace)
-            && SecretHeuristics::built_in().is_secret(wanted, text.as_bytes())
+            && SecretValueCheck::built_in().is_secret(wanted, text.as_bytes())
         {
-            *text = marker::marker_for(rank_name(SecretsFile::built_in().rank("secret")));
+            *text = marker::marker_for(rank_name(SecretPatternFile::built_in().rank("secret")));
         } else if let std::borrow::Cow::Owned(redacted) = self.redact(text) {
             *text = redacted;
         }

@@ -1,7 +1,7 @@
 //! Names whose value is secret.
 
-use super::heuristics::SecretHeuristics;
-use super::secrets_file::{SecretClass, SecretNameLists, SecretsFile};
+use super::secret_or_harmless::SecretValueCheck;
+use super::secret_pattern_file::{RequiredSecretForm, SecretNameLists, SecretPatternFile};
 
 /// Recognizes names whose value is secret.
 #[derive(Debug)]
@@ -17,12 +17,12 @@ const MIN_LETTERS_ONLY_LEN: usize = 20;
 impl SecretNames {
     pub(super) fn built_in() -> Self {
         Self {
-            lists: &SecretsFile::built_in().names,
+            lists: &SecretPatternFile::built_in().names,
         }
     }
 
     /// Returns the required form of a secret value under a name; none if the name does not indicate a secret.
-    pub(super) fn value_class(&self, name: &str) -> Option<SecretClass> {
+    pub(super) fn value_class(&self, name: &str) -> Option<RequiredSecretForm> {
         let name = normalize_name(name);
         let lists = self.lists;
         let ends = |ends: &[String]| ends.iter().any(|end| name.ends_with(end.as_str()));
@@ -33,9 +33,9 @@ impl SecretNames {
         {
             None
         } else if ends(&lists.passwords) {
-            Some(SecretClass::Password)
+            Some(RequiredSecretForm::Password)
         } else if lists.exact.contains(&name) || ends(&lists.suffixes) {
-            Some(SecretClass::Random)
+            Some(RequiredSecretForm::Random)
         } else {
             None
         }
@@ -71,7 +71,7 @@ pub fn secret_values(env: impl Iterator<Item = (String, String)>) -> Vec<String>
         SecretNames::built_in().value_class(name).is_some()
             && value.len() >= MIN_ENV_VALUE_LEN
             && !is_word
-            && SecretHeuristics::built_in().is_secret_word(value)
+            && SecretValueCheck::built_in().is_secret_word(value)
     };
     env.filter(is_secret).map(|(_, value)| value).collect()
 }

@@ -2,7 +2,7 @@
 
 use super::SecretSpan;
 use super::base64;
-use super::heuristics::SecretHeuristics;
+use super::secret_or_harmless::SecretValueCheck;
 use crate::literal_index::LiteralIndex;
 
 /// Minimum length; shorter values would match everywhere.
@@ -54,7 +54,7 @@ fn encodings_of(value: &str) -> Vec<String> {
     }
     if value.contains('\n') {
         let lines = value.lines().map(str::trim);
-        let secret = |line: &&str| line.len() >= 16 && SecretHeuristics::built_in().is_random(line);
+        let secret = |line: &&str| line.len() >= 16 && SecretValueCheck::built_in().is_random(line);
         written.extend(lines.filter(secret).map(str::to_owned));
     }
     written

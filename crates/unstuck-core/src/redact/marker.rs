@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::KNOWN_SECRET_NAME;
-use super::secrets_file::SecretsFile;
+use super::secret_pattern_file::SecretPatternFile;
 
 const OPEN: &[u8] = b"[redacted:";
 
@@ -42,7 +42,7 @@ pub(super) fn before_first_marker(
 }
 
 fn is_name(name: &[u8]) -> bool {
-    name == KNOWN_SECRET_NAME.as_bytes() || SecretsFile::built_in().has_pattern(name)
+    name == KNOWN_SECRET_NAME.as_bytes() || SecretPatternFile::built_in().has_pattern(name)
 }
 
 fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {

@@ -17,27 +17,27 @@
 
 mod base64;
 mod escape_boundaries;
-mod heuristics;
 mod json;
 mod key_names;
 mod known_secrets;
-mod line_wraps;
 mod marker;
 mod patterns;
 mod pem;
-mod secrets_file;
+mod secret_or_harmless;
+mod secret_pattern_file;
 mod stream_redactor;
+mod wrapped_secrets;
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 pub use key_names::secret_values;
 use known_secrets::KnownSecrets;
-use line_wraps::JoinedLines;
 use patterns::SecretPatterns;
 use pem::PemTracker;
-use secrets_file::SecretsFile;
+use secret_pattern_file::SecretPatternFile;
 pub use stream_redactor::StreamRedactor;
+use wrapped_secrets::JoinedLines;
 
 /// The marker name of secrets known to the caller.
 const KNOWN_SECRET_NAME: &str = "environment";
@@ -178,6 +178,6 @@ fn insert_markers(text: &[u8], secrets: &[SecretSpan]) -> Vec<u8> {
 fn rank_name(rank: usize) -> &'static str {
     match rank.checked_sub(1) {
         None => KNOWN_SECRET_NAME,
-        Some(pattern) => SecretsFile::built_in().id(pattern),
+        Some(pattern) => SecretPatternFile::built_in().id(pattern),
     }
 }

@@ -7,9 +7,9 @@ use regex::bytes::{Regex, RegexBuilder};
 
 use super::SecretSpan;
 use super::base64;
-use super::heuristics::SecretHeuristics;
 use super::pem::PemTracker;
-use super::secrets_file::{SecretPatternSpec, SecretsFile};
+use super::secret_or_harmless::SecretValueCheck;
+use super::secret_pattern_file::{SecretPatternFile, SecretPatternSpec};
 use crate::literal_index::LiteralIndex;
 
 /// The patterns of secrets.
@@ -52,7 +52,7 @@ const SHORTEST_IN_BASE64: usize = 4;
 impl SecretPatterns {
     pub(super) fn built_in() -> &'static Self {
         static BUILT_IN: LazyLock<SecretPatterns> =
-            LazyLock::new(|| SecretPatterns::new(&SecretsFile::built_in().pattern));
+            LazyLock::new(|| SecretPatterns::new(&SecretPatternFile::built_in().pattern));
         &BUILT_IN
     }
 
@@ -172,7 +172,7 @@ impl SecretPattern {
             regex.captures_iter(text).filter_map(|captures| {
                 let secret = captures.name("secret").or_else(|| captures.get(0))?;
                 let is_secret =
-                    SecretHeuristics::built_in().is_secret(self.spec.value, secret.as_bytes());
+                    SecretValueCheck::built_in().is_secret(self.spec.value, secret.as_bytes());
                 is_secret.then(|| secret.range())
             })
         })
@@ -181,7 +181,7 @@ impl SecretPattern {
     fn compiled(&self) -> &[Regex] {
         self.compiled.get_or_init(|| {
             let compile =
-                |regex: &String| compile(&SecretsFile::built_in().expand_parts(regex)).ok();
+                |regex: &String| compile(&SecretPatternFile::built_in().expand_parts(regex)).ok();
             self.spec.regex.iter().filter_map(compile).collect()
         })
     }
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn every_regex_compiles_and_every_pattern_has_literals() {
-        let file = SecretsFile::built_in();
+        let file = SecretPatternFile::built_in();
         for spec in &file.pattern {
             assert!(
                 !spec.literals.is_empty() && !spec.regex.is_empty(),

@@ -2,7 +2,7 @@
 
 use super::SecretSpan;
 use super::marker;
-use super::secrets_file::SecretsFile;
+use super::secret_pattern_file::SecretPatternFile;
 
 /// Number of lines without key material that end a key whose last line is missing.
 const MAX_NON_KEY_LINES: u8 = 3;
@@ -23,7 +23,7 @@ impl PemTracker {
 
     /// Adds the lines of private keys.
     pub(super) fn find_key_lines(&mut self, text: &[u8], found: &mut Vec<SecretSpan>) {
-        let rank = SecretsFile::built_in().rank("private_key");
+        let rank = SecretPatternFile::built_in().rank("private_key");
         let mut start = 0;
         for line in text.split(|byte| matches!(byte, b'\n' | b'\r')) {
             if let Some((from, to)) = self.key_range(line) {

@@ -1,7 +1,7 @@
 //! Redacts a text that arrives in pieces: a secret split between two pieces is still found.
 
 use super::pem::PemTracker;
-use super::{Redactor, SecretSpan, insert_markers, line_wraps};
+use super::{Redactor, SecretSpan, insert_markers, wrapped_secrets};
 
 /// Maximum length of an unfinished line before part of it is released.
 const MAX_PENDING: usize = 64 << 10;
@@ -73,8 +73,10 @@ impl<'r> StreamRedactor<'r> {
     /// Releases finished lines, except the last ones if a secret may be wrapped onto the next line. The retained lines
     /// exclude what is already known to be secret.
     fn take_safe_lines(&mut self) -> Vec<u8> {
-        let open = line_wraps::find_open_tail(&self.pending).filter(|_| self.released == 0);
-        let is_short = |open: &line_wraps::OpenTail| self.pending.len() - open.line < LOOKAHEAD;
+        let open = wrapped_secrets::find_open_tail(&self.pending).filter(|_| self.released == 0);
+        let is_short = |open: &wrapped_secrets::PossiblyWrappedTail| {
+            self.pending.len() - open.line < LOOKAHEAD
+        };
         let Some(open) = open.filter(is_short) else {
             return self.take_finished_lines();
         };

@@ -1,16 +1,18 @@
 //! Built-in commands for a requirement: from its rule, the package manager or the project's scripts.
 
-use super::effects::CommandAnalysis;
+use super::command_effects::CommandAnalysis;
 use super::failure_message::FailureMessage;
 use super::matching;
-use super::paths;
+use super::path_strings;
 use super::preconditions::{chosen_manager, unmet_precondition};
 use super::project_facts::ProjectFacts;
 use super::repair_catalog::RepairCatalog;
-use super::repair_file::{EffectKind, PackageManager, RequirementKind, StateCommand};
+use super::repair_knowledge_file::{
+    EffectKind, PackageManager, PackageStateCommand, RequirementKind,
+};
 use super::requirement::Requirement;
 use crate::failure::Kind;
-use crate::planner::shell_quote;
+use crate::recovery_plan::shell_quote;
 
 /// Programs of built-in commands, in addition to package managers and those in the data.
 pub(super) const PROGRAMS: [&str; 3] = ["cp", "make", "just"];
@@ -67,7 +69,7 @@ pub(super) fn builtin_candidates(
     let mut all: Vec<CommandCandidate> = from_rule(facts, need).collect();
     if matches!(
         need.kind,
-        RequirementKind::File | RequirementKind::ByPlace | RequirementKind::Variable
+        RequirementKind::File | RequirementKind::ByPath | RequirementKind::Variable
     ) {
         all.extend(from_templates(book, facts));
     }
@@ -112,8 +114,8 @@ pub(super) fn fill_template(
         let path = need.path.as_deref();
         let value = match key.trim() {
             "path" => path.map(str::to_owned),
-            "folder" => path
-                .map(paths::parent)
+            "directory" | "folder" => path
+                .map(path_strings::parent)
                 .filter(|folder| !folder.is_empty())
                 .map(str::to_owned),
             "name" => need.name.clone(),
@@ -132,7 +134,7 @@ pub(super) fn fill_template(
 fn from_templates(book: &RepairCatalog, facts: &ProjectFacts) -> Vec<CommandCandidate> {
     let copy = |file: &String| {
         let mut marks = book.template_marks();
-        let target = marks.find_map(|mark| paths::without_mark(file, mark))?;
+        let target = marks.find_map(|mark| path_strings::without_mark(file, mark))?;
         facts.is_missing(&target).then(|| CommandCandidate {
             command: format!("cp {} {}", shell_quote(file), shell_quote(&target)),
             directory: String::new(),
@@ -153,7 +155,7 @@ fn from_package_manager(
     let Some(manager) = manager_for(book, facts, need) else {
         return Vec::new();
     };
-    let fits = |one: &&StateCommand| {
+    let fits = |one: &&PackageStateCommand| {
         let has = one.has.is_empty() || facts.has_any(&need.directory, &one.has);
         one.states.contains(&need.state) && has && !facts.has_any(&need.directory, &one.has_not)
     };
@@ -182,7 +184,7 @@ fn manager_for<'b>(
     let chosen = chosen_manager(book, facts, &need.directory, need.ecosystem?);
     let usual = || {
         let mut all = matching::managers(book, need);
-        all.find(|manager| manager.usual && facts.has_any(&need.directory, &manager.manifests))
+        all.find(|manager| manager.default && facts.has_any(&need.directory, &manager.manifests))
     };
     chosen.or_else(usual)
 }

@@ -1,13 +1,13 @@
 //! Failures that no command may repair, and commands that are never suggested.
 
-use super::effects::CommandAnalysis;
+use super::command_effects::CommandAnalysis;
 use super::failure_message::FailureMessage;
 use super::project_facts::ProjectFacts;
 use super::repair_catalog::RepairCatalog;
-use super::repair_file::{DenylistedCommand, DenylistedFailure};
+use super::repair_knowledge_file::{DenylistedCommand, DenylistedFailure};
 use super::suggestion::RepairRefusal;
 use crate::diagnosis::Diagnosis;
-use crate::failure::{Category, Failure, Kind, Layer};
+use crate::failure::{Category, Failure, FailureLayer, Kind};
 
 /// Returns why no command may repair a failure.
 pub(super) fn refuse_failure(
@@ -47,14 +47,16 @@ fn refuse_by_category(failure: &Failure, diagnosis: &Diagnosis) -> Option<Repair
     let (rule, reason) = match (failure.layer, diagnosis.category()) {
         (_, Category::Code) => (
             "code",
-            "the project's own code is wrong, and no command repairs that",
+            "the project's code must be fixed; no command can repair it",
         ),
         // The project may have created the certificate itself, for its tests.
         (_, Category::Fatal) if diagnosis.kind != Kind::CertificateError => {
-            ("person", "only a person can give what is missing")
+            ("person", "only a human can provide what is missing")
         }
         (_, Category::None) => ("no_failure", "nothing failed"),
-        (Layer::Api | Layer::Agent, _) => ("not_the_project", "it is not the project that failed"),
+        (FailureLayer::Api | FailureLayer::Agent, _) => {
+            ("not_the_project", "the failure is not in the project")
+        }
         _ => return None,
     };
     Some(RepairRefusal {

@@ -6,47 +6,47 @@
 //!
 //! A suggestion is not an approval: [`command_policy`](crate::command_policy) decides whether a command may run.
 
-mod agent_instructions;
-mod call_arguments;
+mod command_arguments;
 mod command_candidates;
-mod default_check;
+mod command_effects;
+mod default_project_check;
 mod denylist;
-mod effects;
 mod failure_message;
 mod failure_pattern;
 mod matching;
-mod network_access;
-mod paths;
+mod network_need;
+mod path_strings;
 mod preconditions;
-mod probes;
 mod project_facts;
+mod project_facts_request;
+mod proposal_instructions;
 mod repair_catalog;
-mod repair_file;
+mod repair_knowledge_file;
 mod requirement;
-mod sample;
-mod sampling;
 mod suggestion;
+mod suggestion_sample;
+mod suggestion_sample_check;
 
-pub use agent_instructions::agent_instructions;
-pub use default_check::{default_check, default_check_probes};
-pub use network_access::needs_network;
-pub use probes::{ProjectProbes, probes_for};
+pub use default_project_check::{default_check, default_check_probes};
+pub use network_need::needs_network;
 pub use project_facts::{FsEntry, PathFact, PidFile, PortFact, ProjectFacts};
+pub use project_facts_request::{ProjectFactsRequest, probes_for};
+pub use proposal_instructions::agent_instructions;
 pub use repair_catalog::RepairCatalog;
-pub use repair_file::RepairFile;
-pub use sample::Sample;
+pub use repair_knowledge_file::RepairKnowledgeFile;
 pub use suggestion::{
     RepairRefusal, RepairSuggestion, RepairSuggestions, SkippedOwnerEntry, SuggestionSource,
 };
+pub use suggestion_sample::Sample;
 
 use command_candidates::{CommandCandidate, builtin_candidates, fill_template};
-use effects::CommandAnalysis;
+use command_effects::CommandAnalysis;
 use failure_message::FailureMessage;
 use matching::{RequirementMatch, RequirementMatcher};
-use repair_file::EffectKind;
+use repair_knowledge_file::EffectKind;
 use requirement::{Requirement, find_hints, resolve_requirements};
 
-use crate::command_policy::{Confidence, RepairCategory};
+use crate::command_policy::{ProposalConfidence, RepairCategory};
 use crate::diagnosis::Diagnosis;
 use crate::failure::{Failure, Kind};
 
@@ -174,7 +174,7 @@ impl<'a> SuggestionBuilder<'a> {
                 };
                 Ok(self.ranked_suggestion(None, fit, &entry, true, at))
             }
-            None => Err("nothing in the failure calls for it".to_owned()),
+            None => Err("not applicable to this failure".to_owned()),
         }
     }
 
@@ -201,7 +201,7 @@ impl<'a> SuggestionBuilder<'a> {
         let steps = entry.effects.iter().filter(|deed| deed.depth == 0).count();
         let mut offer = self.build_suggestion(need, fit, entry);
         if advised {
-            offer.confidence = Confidence::High;
+            offer.confidence = ProposalConfidence::High;
         }
         offer.source = SuggestionSource::Owner(self.rule_id(need));
         RankedSuggestion {
@@ -319,7 +319,7 @@ impl<'a> SuggestionBuilder<'a> {
             if fit.is_tied {
                 need.rule.confidence
             } else {
-                need.rule.confidence.min(Confidence::Medium)
+                need.rule.confidence.min(ProposalConfidence::Medium)
             }
         };
         RepairSuggestion {
@@ -327,14 +327,14 @@ impl<'a> SuggestionBuilder<'a> {
             working_dir: None,
             source: SuggestionSource::Owner(String::new()),
             category: need.map_or_else(|| default_category(self.kind), |need| need.rule.category),
-            confidence: need.map_or(Confidence::High, sure),
+            confidence: need.map_or(ProposalConfidence::High, sure),
             root_cause: need.map_or_else(
-                || "The failure itself says what to run.".to_owned(),
+                || "The failure message names the command to run.".to_owned(),
                 |need| told(&need.rule.cause, need),
             ),
             evidence: vec![need.map_or(self.line, |need| &need.line).to_owned()],
             expected_outcome: need.map_or_else(
-                || "What the message asks for is done.".to_owned(),
+                || "The command named in the failure message has succeeded.".to_owned(),
                 |need| told(&need.rule.outcome, need),
             ),
             timeout_seconds: if long {

@@ -1,10 +1,10 @@
 //! Preconditions of a command in this project: its programs, scripts and files must exist.
 
-use super::effects::{CommandAnalysis, CommandEffect};
-use super::paths;
+use super::command_effects::{CommandAnalysis, CommandEffect};
+use super::path_strings;
 use super::project_facts::{FsEntry, ProjectFacts};
 use super::repair_catalog::RepairCatalog;
-use super::repair_file::{EffectKind, PackageManager};
+use super::repair_knowledge_file::{EffectKind, PackageManager};
 
 /// Returns what prevents a command from working; none if nothing is known to.
 pub(super) fn unmet_precondition(
@@ -13,11 +13,11 @@ pub(super) fn unmet_precondition(
     entry: &CommandAnalysis,
 ) -> Option<String> {
     if entry.effects.is_empty() {
-        return Some("it does nothing that can be told".to_owned());
+        return Some("its effect is unknown".to_owned());
     }
     let mut made: Vec<&String> = Vec::new();
     for deed in entry.effects.iter().filter(|deed| deed.depth == 0) {
-        let is_made = |path: &str| made.iter().any(|one| paths::covers(one, path));
+        let is_made = |path: &str| made.iter().any(|one| path_strings::covers(one, path));
         let found = missing_program(facts, deed, &is_made)
             .or_else(|| missing_script(facts, deed))
             .or_else(|| missing_file(facts, deed, &is_made))
@@ -45,16 +45,16 @@ fn missing_program(
 ) -> Option<String> {
     match &deed.program_path {
         Some(path) if is_made(path) => None,
-        Some(path) => is_unusable(facts, path).then(|| format!("there is no `{path}`")),
+        Some(path) => is_unusable(facts, path).then(|| format!("`{path}` does not exist")),
         None if deed.builtin || deed.program.is_empty() => None,
         None => (!facts.has_program(&deed.program))
-            .then(|| format!("there is no program `{}`", deed.program)),
+            .then(|| format!("program `{}` not found", deed.program)),
     }
 }
 
 /// Returns true if the program lies in an environment whose interpreter is missing.
 fn is_unusable(facts: &ProjectFacts, path: &str) -> bool {
-    let interpreter = paths::interpreter_beside(path);
+    let interpreter = path_strings::sibling_interpreter(path);
     facts.is_missing(path)
         || interpreter.is_some_and(|path| facts.entry_at(&path) == Some(FsEntry::DanglingLink))
 }
@@ -77,7 +77,7 @@ fn missing_file(
     let mut needed = deed.reads.iter().chain(&deed.file);
     let missing = needed
         .find(|path| !path.contains(['*', '?', '$']) && facts.is_missing(path) && !is_made(path));
-    missing.map(|path| format!("there is no `{path}`"))
+    missing.map(|path| format!("`{path}` does not exist"))
 }
 
 /// Returns a directory that is to be installed as a package but is not one.
@@ -90,8 +90,8 @@ fn directory_without_package(
     let is_none = |folder: &&String| !facts.has_any(folder, &manager.packaging);
     let folder = deed.projects.iter().find(is_none);
     let folder = folder.filter(|_| !manager.packaging.is_empty())?;
-    let wanted = paths::join(folder, manager.packaging.first()?);
-    Some(format!("there is no `{wanted}`"))
+    let wanted = path_strings::join(folder, manager.packaging.first()?);
+    Some(format!("`{wanted}` does not exist"))
 }
 
 /// Returns a package manager that the project does not use, or that contradicts its lockfile.
@@ -103,7 +103,7 @@ fn wrong_manager(
     let wanted = |name: &String| facts.listed.iter().any(|path| has_base_name(path, name));
     if !deed.required_files.is_empty() && !deed.required_files.iter().any(wanted) {
         return Some(format!(
-            "there is no `{}`",
+            "`{}` does not exist",
             deed.required_files.join("` or `")
         ));
     }
@@ -116,7 +116,10 @@ fn wrong_manager(
     let folder = deed.directory.as_str();
     if !facts.has_any(folder, &manager.manifests) {
         let manifest = manager.manifests.first().map_or("", String::as_str);
-        return Some(format!("there is no `{}`", paths::join(folder, manifest)));
+        return Some(format!(
+            "`{}` does not exist",
+            path_strings::join(folder, manifest)
+        ));
     }
     let chosen = chosen_manager(book, facts, folder, &manager.ecosystem)?;
     let is_it = chosen.name == manager.name || manager.locks.is_empty();
@@ -129,7 +132,7 @@ fn affects_manager_only(deed: &CommandEffect) -> bool {
 }
 
 fn has_base_name(path: &str, name: &str) -> bool {
-    paths::matches_glob(name, paths::base_name(path))
+    path_strings::matches_glob(name, path_strings::base_name(path))
 }
 
 /// Returns the package manager of a directory: the one whose lockfile exists, or that the project declares.
@@ -146,7 +149,7 @@ pub(super) fn chosen_manager<'b>(
     let named = facts.package_manager.as_deref();
     let by_name = of_ecosystem().find(|manager| Some(manager.name.as_str()) == named);
     let by_lock = || {
-        paths::ancestors(folder)
+        path_strings::ancestors(folder)
             .chain(std::iter::once(""))
             .find_map(|folder| of_ecosystem().find(|one| facts.has_any(folder, &one.locks)))
     };

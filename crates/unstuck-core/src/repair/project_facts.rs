@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::paths;
+use super::path_strings;
 
 /// Facts about a project.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -100,7 +100,7 @@ pub struct PortFact {
 impl ProjectFacts {
     /// Returns the path relative to the root; none if it is outside.
     pub fn relative(&self, path: &str) -> Option<String> {
-        paths::relative(&self.roots, &self.working_dir, path)
+        path_strings::relative(&self.roots, &self.working_dir, path)
     }
 
     /// Returns the facts about a relative path; none if it was not probed.
@@ -122,7 +122,7 @@ impl ProjectFacts {
     /// Resolves the links in a relative path.
     pub(super) fn resolve_links(&self, path: &str) -> String {
         let link = |folder: &str| self.path_fact(folder)?.link.clone();
-        let found = paths::ancestors(path).find_map(|folder| Some((folder, link(folder)?)));
+        let found = path_strings::ancestors(path).find_map(|folder| Some((folder, link(folder)?)));
         match found {
             Some((folder, target)) => format!("{target}{}", &path[folder.len()..]),
             None => path.to_owned(),
@@ -153,7 +153,9 @@ impl ProjectFacts {
     /// Returns true if a path or pattern matches something in the project.
     pub(super) fn has_matching(&self, pattern: &str) -> bool {
         if pattern.contains('*') {
-            self.listed.iter().any(|path| paths::covers(pattern, path))
+            self.listed
+                .iter()
+                .any(|path| path_strings::covers(pattern, path))
         } else {
             self.exists(pattern)
         }
@@ -166,12 +168,12 @@ impl ProjectFacts {
 
     /// Returns true if the directory has such a file; `*` matches any characters.
     pub(super) fn has_file(&self, folder: &str, name: &str) -> bool {
-        let path = paths::join(folder, name);
+        let path = path_strings::join(folder, name);
         if !name.contains('*') {
             return self.exists(&path);
         }
         let mut all = self.listed.iter();
-        all.any(|one| paths::parent(one) == folder && paths::matches_glob(&path, one))
+        all.any(|one| path_strings::parent(one) == folder && path_strings::matches_glob(&path, one))
     }
 
     /// Returns the command of a project script.

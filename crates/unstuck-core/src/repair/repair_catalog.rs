@@ -3,11 +3,11 @@
 use std::sync::LazyLock;
 
 use super::failure_pattern::FailurePattern;
-use super::paths;
+use super::path_strings;
 use super::project_facts::ProjectFacts;
-use super::repair_file::{
+use super::repair_knowledge_file::{
     DenylistedCommand, DenylistedFailure, EffectKind, GeneratedPath, PackageAlias, PackageManager,
-    ProgramSpec, RepairFile, RequirementRule, ScriptNameRule, ServiceSpec,
+    ProgramSpec, RepairKnowledgeFile, RequirementRule, ScriptNameRule, ServiceSpec,
 };
 use crate::knowledge::{KnowledgeError, parse_file};
 
@@ -22,14 +22,14 @@ macro_rules! files {
 }
 
 files! {
-    "never" "shell" "names" "node" "python" "rust" "go" "java" "more-packages" "builds" "git" "files" "processes"
+    "denied_commands" "shell" "project_names" "node" "python" "rust" "go" "java" "more-packages" "builds" "git" "files" "processes"
     "databases" "caches" "perl" "certificates"
 }
 
 /// The repair knowledge.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RepairCatalog {
-    files: Vec<RepairFile>,
+    files: Vec<RepairKnowledgeFile>,
 }
 
 impl RepairCatalog {
@@ -54,11 +54,12 @@ impl RepairCatalog {
 
     /// Returns the catalog with a user's additions; a rule replaces the one with the same id. The denylists can only
     /// grow.
-    pub fn with_overlay(&self, own: RepairFile) -> Result<Self, KnowledgeError> {
+    pub fn with_overlay(&self, own: RepairKnowledgeFile) -> Result<Self, KnowledgeError> {
         let mut book = self.clone();
         for file in &mut book.files {
-            let is_kept = |known: &RequirementRule| own.need.iter().all(|new| new.id != known.id);
-            file.need.retain(is_kept);
+            let is_kept =
+                |known: &RequirementRule| own.requirement.iter().all(|new| new.id != known.id);
+            file.requirement.retain(is_kept);
         }
         // The user's rules come first where the first match wins.
         book.files.insert(0, own);
@@ -92,7 +93,7 @@ impl RepairCatalog {
     }
 
     /// The files, one per subject.
-    pub fn files(&self) -> &[RepairFile] {
+    pub fn files(&self) -> &[RepairKnowledgeFile] {
         &self.files
     }
 
@@ -102,15 +103,15 @@ impl RepairCatalog {
     }
 
     pub(super) fn requirement_rules(&self) -> impl Iterator<Item = &RequirementRule> {
-        self.files.iter().flat_map(|file| &file.need)
+        self.files.iter().flat_map(|file| &file.requirement)
     }
 
     pub(super) fn denylisted_failures(&self) -> impl Iterator<Item = &DenylistedFailure> {
-        self.files.iter().flat_map(|file| &file.never)
+        self.files.iter().flat_map(|file| &file.denied_failure)
     }
 
     pub(super) fn denylisted_commands(&self) -> impl Iterator<Item = &DenylistedCommand> {
-        self.files.iter().flat_map(|file| &file.forbidden)
+        self.files.iter().flat_map(|file| &file.denied_command)
     }
 
     pub(super) fn managers(&self) -> impl Iterator<Item = &PackageManager> {
@@ -140,7 +141,7 @@ impl RepairCatalog {
     }
 
     fn name_words(&self) -> impl Iterator<Item = &ScriptNameRule> {
-        self.files.iter().flat_map(|file| &file.word)
+        self.files.iter().flat_map(|file| &file.script_name)
     }
 
     fn aliases(&self) -> impl Iterator<Item = &PackageAlias> {
@@ -155,7 +156,7 @@ impl RepairCatalog {
 
     /// Returns true if a text, a program or a message, is about writing files.
     pub(super) fn mentions_writing(&self, text: &str) -> bool {
-        let mut patterns = self.files.iter().flat_map(|file| &file.writing);
+        let mut patterns = self.files.iter().flat_map(|file| &file.write_patterns);
         patterns.any(|pattern| pattern.is_match(text))
     }
 
@@ -177,7 +178,7 @@ impl RepairCatalog {
             |word: &&ScriptNameRule| any(&word.words) && (word.with.is_empty() || any(&word.with));
         self.name_words()
             .filter(is_in)
-            .map(|word| word.work)
+            .map(|word| word.effect)
             .collect()
     }
 
@@ -187,7 +188,7 @@ impl RepairCatalog {
         facts: &ProjectFacts,
         path: &str,
     ) -> Option<&GeneratedPath> {
-        paths::ancestors(path).find_map(|inner| {
+        path_strings::ancestors(path).find_map(|inner| {
             let places = self.files.iter().flat_map(|file| &file.generated_path);
             let mut fitting = places.filter(|place| place.matches_path(facts, inner));
             fitting.next()
@@ -196,7 +197,7 @@ impl RepairCatalog {
 
     /// Returns true if a path is the lockfile of some package manager.
     pub(super) fn is_lockfile(&self, path: &str) -> bool {
-        let name = paths::base_name(path);
+        let name = path_strings::base_name(path);
         let mut locks = self.managers().flat_map(|manager| &manager.locks);
         locks.any(|lock| lock == name)
     }
@@ -209,10 +210,10 @@ impl GeneratedPath {
             if name.contains('/') {
                 path == name || path.ends_with(&format!("/{name}"))
             } else {
-                paths::matches_glob(name, paths::base_name(path))
+                path_strings::matches_glob(name, path_strings::base_name(path))
             }
         };
-        let beside = paths::parent(path);
+        let beside = path_strings::parent(path);
         self.names.iter().any(named)
             && (self.siblings.is_empty() || facts.has_any(beside, &self.siblings))
     }

@@ -3,10 +3,10 @@
 use regex::Captures;
 
 use super::failure_message::FailureMessage;
-use super::paths;
+use super::path_strings;
 use super::project_facts::{FsEntry, ProjectFacts};
 use super::repair_catalog::RepairCatalog;
-use super::repair_file::{
+use super::repair_knowledge_file::{
     GeneratedContents, GeneratedPath, PathCondition, RequirementKind, RequirementRule,
     RequirementState,
 };
@@ -51,11 +51,11 @@ impl RequirementRule {
     /// Returns the problem of the rule, apart from its patterns.
     pub(super) fn problem(&self) -> Option<KnowledgeError> {
         let problem = if self.id.trim().is_empty() {
-            "it needs an `id`"
+            "missing `id`"
         } else if self.any.is_empty() {
-            "it needs patterns (`any`), otherwise it would match everything"
-        } else if self.kind == RequirementKind::Packages && self.ecosystem.is_none() {
-            "it must say of which `ecosystem` the packages are"
+            "missing patterns (`any`): it would match everything"
+        } else if self.requires == RequirementKind::Packages && self.ecosystem.is_none() {
+            "missing `ecosystem` of the packages"
         } else {
             return None;
         };
@@ -120,7 +120,7 @@ impl RequirementRule {
 impl RequirementHint<'_> {
     /// Returns the same hint for each path of its line.
     fn for_each_path(&self) -> Vec<Self> {
-        let found = paths::find_paths(&self.line);
+        let found = path_strings::find_paths(&self.line);
         let others = found
             .into_iter()
             .map(Some)
@@ -210,7 +210,7 @@ impl<'b> RequirementResolver<'_, 'b> {
         }
         let mut need = Requirement {
             rule,
-            kind: rule.kind,
+            kind: rule.requires,
             state: rule.state,
             ecosystem: rule.ecosystem.as_deref(),
             generated_path: path
@@ -224,7 +224,7 @@ impl<'b> RequirementResolver<'_, 'b> {
             line: clue.line.clone(),
         };
         let mut needs = Vec::new();
-        if need.kind == RequirementKind::ByPlace {
+        if need.kind == RequirementKind::ByPath {
             needs.extend(self.parent_requirement(&need));
             if !self.set_kind_by_path(&mut need) {
                 return needs;
@@ -252,7 +252,7 @@ impl<'b> RequirementResolver<'_, 'b> {
                     .iter()
                     .fold(pattern.clone(), |text, key| text.replace(key, &value));
                 let listed = self.facts.listed.iter();
-                let like = listed.filter(|path| paths::covers(&filled, path));
+                let like = listed.filter(|path| path_strings::covers(&filled, path));
                 found.extend(like.take(MAX_MATCHES).cloned());
             }
         }
@@ -267,11 +267,11 @@ impl<'b> RequirementResolver<'_, 'b> {
         if !path.starts_with('.') || plain.as_deref().is_some_and(|path| self.facts.exists(path)) {
             return plain;
         }
-        let named = paths::find_paths(line);
+        let named = path_strings::find_paths(line);
         let others = named.iter().filter(|other| !other.starts_with('.'));
         let beside = others.filter_map(|other| {
             let file = self.facts.relative(other)?;
-            paths::normalize(paths::parent(&file), path)
+            path_strings::normalize(path_strings::parent(&file), path)
         });
         beside.rev().find(|found| *found != path).or(plain)
     }
@@ -302,10 +302,10 @@ impl<'b> RequirementResolver<'_, 'b> {
                 .facts
                 .submodules
                 .iter()
-                .any(|one| paths::covers(one, path)),
+                .any(|one| path_strings::covers(one, path)),
             PathCondition::InCache => {
                 let place = self.book.generated_path_of(self.facts, path);
-                place.is_some_and(|place| place.holds == GeneratedContents::Cache)
+                place.is_some_and(|place| place.contents == GeneratedContents::Cache)
             }
         };
         rule.path_is.iter().all(holds)
@@ -314,10 +314,10 @@ impl<'b> RequirementResolver<'_, 'b> {
     /// If the parent directory of a missing path is missing too, the directory may be the whole requirement.
     fn parent_requirement(&self, need: &Requirement<'b>) -> Option<Requirement<'b>> {
         let path = need.path.as_deref()?;
-        let above = paths::parent(path);
+        let above = path_strings::parent(path);
         let packages = need
             .generated_path
-            .is_some_and(|place| place.holds == GeneratedContents::Packages);
+            .is_some_and(|place| place.contents == GeneratedContents::Packages);
         if need.state != RequirementState::Missing || packages || !self.facts.is_missing(above) {
             return None;
         }
@@ -342,7 +342,7 @@ impl<'b> RequirementResolver<'_, 'b> {
             return need.state == RequirementState::Missing && self.facts.is_missing(path);
         };
         need.ecosystem = need.ecosystem.or(place.ecosystem.as_deref());
-        need.kind = match place.holds {
+        need.kind = match place.contents {
             GeneratedContents::Packages if need.ecosystem.is_none() => return false,
             GeneratedContents::Packages => RequirementKind::Packages,
             GeneratedContents::Output => RequirementKind::Output,
@@ -376,7 +376,7 @@ impl<'b> RequirementResolver<'_, 'b> {
         let Some(path) = need.path.as_deref() else {
             return false;
         };
-        let interpreter = paths::interpreter_beside(path);
+        let interpreter = path_strings::sibling_interpreter(path);
         self.facts.entry_at(path) == Some(FsEntry::Nothing)
             && interpreter.is_some_and(|interpreter| self.facts.exists(&interpreter))
     }
@@ -393,7 +393,7 @@ impl<'b> RequirementResolver<'_, 'b> {
                 locked || (folder.is_empty() && self.facts.has_any(folder, &manager.manifests))
             })
         };
-        let all = paths::ancestors(start).chain(std::iter::once(""));
+        let all = path_strings::ancestors(start).chain(std::iter::once(""));
         all.filter(|folder| *folder != start || start.is_empty() || self.facts.exists(start))
             .find(managed)
             .unwrap_or_default()
@@ -404,7 +404,7 @@ impl<'b> RequirementResolver<'_, 'b> {
     fn is_damaged(&self, need: &Requirement<'b>) -> bool {
         let dangling = |path: &str| self.facts.entry_at(path) == Some(FsEntry::DanglingLink);
         if let Some(path) = &need.path {
-            return paths::ancestors(path).any(dangling);
+            return path_strings::ancestors(path).any(dangling);
         }
         let Some(name) = &need.name else {
             return false;
@@ -414,8 +414,8 @@ impl<'b> RequirementResolver<'_, 'b> {
             .managers()
             .flat_map(|manager| &manager.directories);
         let mut places = folders.map(|folder| {
-            let folder = paths::join(&need.directory, folder);
-            paths::join(&folder, name)
+            let folder = path_strings::join(&need.directory, folder);
+            path_strings::join(&folder, name)
         });
         places.any(|place| dangling(&place) || self.facts.exists(&place))
     }

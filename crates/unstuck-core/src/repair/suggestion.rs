@@ -2,21 +2,21 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::command_policy::{Confidence, RepairCategory};
+use crate::command_policy::{ProposalConfidence, RepairCategory};
 
 /// The repairs that match a failure, best first.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RepairSuggestions {
     /// The suggestions: those of the owner's list first, then built-in ones.
-    #[serde(rename = "offers")]
+    #[serde(rename = "suggestions", alias = "offers")]
     pub suggestions: Vec<RepairSuggestion>,
     /// The refusal, if a rule forbids any repair.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[serde(rename = "refused")]
+    #[serde(rename = "refusal", alias = "refused")]
     pub refusal: Option<RepairRefusal>,
     /// The owner's entries that were considered but not suggested, with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[serde(rename = "passed_over")]
+    #[serde(rename = "skipped", alias = "passed_over")]
     pub skipped_entries: Vec<SkippedOwnerEntry>,
 }
 
@@ -33,7 +33,7 @@ pub struct RepairSuggestion {
     /// The category of the problem.
     pub category: RepairCategory,
     /// Confidence that the command helps.
-    pub confidence: Confidence,
+    pub confidence: ProposalConfidence,
     /// The cause of the failure.
     pub root_cause: String,
     /// The lines of the failure that support it.

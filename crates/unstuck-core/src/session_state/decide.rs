@@ -1,15 +1,15 @@
 //! Decisions about a session: combines the session's own state with the driver's inputs.
 
 use crate::decision::{
-    Capabilities, Capability, CurrentModel, Decision, DecisionInput, ModelCatalog, NetworkStatus,
-    RandomDraw, RepairOffer, Repeatable, RetryPolicy, SessionLimits, SuccessRates, TokenUsage,
-    decide,
+    CurrentModel, Decision, DecisionInput, ModelCatalog, NetworkStatus, RandomDraw, RepairOffer,
+    Repeatable, RetryCapabilities, RetryCapability, RetryPolicy, SessionLimits, SuccessRates,
+    TokenUsage, decide,
 };
 use crate::diagnosis::Diagnosis;
 use crate::duration::to_millis;
-use crate::event::{DecisionInputs, DecisionMade, EffectiveLimits};
+use crate::event::{DecisionMade, EffectiveRetryLimits, RecordedDecisionInputs};
 use crate::failure::{Category, Kind};
-use crate::knowledge::Playbook;
+use crate::knowledge::RecoveryKnowledge;
 use crate::network_symptom::{NetworkSymptom, find_symptom, is_known_host};
 use crate::time::Timestamp;
 
@@ -23,17 +23,17 @@ const DEFAULT_EXPECTED_USAGE: TokenUsage = TokenUsage {
     requests: 10,
 };
 
-/// Driver-provided inputs for a decision.
+/// The inputs of a decision that the runner provides because the session does not know them.
 #[derive(Clone, Copy)]
-pub struct DriverContext<'a> {
+pub struct DecisionContext<'a> {
     /// The knowledge about kinds and strategies.
-    pub playbook: &'a Playbook,
+    pub recovery_knowledge: &'a RecoveryKnowledge,
     /// The models and their ladders.
     pub catalog: &'a ModelCatalog,
     /// The learned success rates.
     pub success_rates: &'a SuccessRates,
     /// The available capabilities, except for resuming a conversation, which the session itself knows.
-    pub capabilities: Capabilities,
+    pub capabilities: RetryCapabilities,
     /// The hard limits of the session.
     pub session_limits: SessionLimits,
     /// The tool that failed, for the policy's per-tool overrides.
@@ -52,7 +52,7 @@ impl SessionState {
     /// Decides what to do about the latest failure and records the inputs; `None` if nothing failed.
     pub fn decide(
         &self,
-        means: &DriverContext<'_>,
+        means: &DecisionContext<'_>,
         now: Timestamp,
         draw: RandomDraw,
     ) -> Option<DecisionMade> {
@@ -64,7 +64,7 @@ impl SessionState {
             max_cost: self.max_cost(now),
             ..self.spec.policy.clone()
         };
-        let known = means.playbook.kind(kind)?;
+        let known = means.recovery_knowledge.kind(kind)?;
         let model = self.overrides.model().or(failed.end.model.as_deref());
         let model = model.or(self.spec.model.as_deref());
         let can = self.capabilities(means);
@@ -83,14 +83,21 @@ impl SessionState {
             network: self.network_status(means),
             can_park: means.can_park,
             capabilities: can,
-            ..DecisionInput::new(policy, history, diagnosis, known, means.playbook, now)
+            ..DecisionInput::new(
+                policy,
+                history,
+                diagnosis,
+                known,
+                means.recovery_knowledge,
+                now,
+            )
         };
         let decision = decide(&situation, draw);
         let limits = policy.limits(kind, failed.diagnosis.layer, known, means.tool);
-        let made_from = DecisionInputs {
+        let made_from = RecordedDecisionInputs {
             knowledge: self.spec.knowledge.clone(),
             policy_hash: self.spec.policy.fingerprint(),
-            limits: EffectiveLimits {
+            limits: EffectiveRetryLimits {
                 retries: limits.retries,
                 give_up_after_ms: limits.give_up_after.map(to_millis),
                 retries_from: self.retries_origin(kind, limits.retries),
@@ -134,7 +141,7 @@ impl SessionState {
         texts.into_iter().find_map(find_symptom)
     }
 
-    fn network_status(&self, means: &DriverContext<'_>) -> NetworkStatus {
+    fn network_status(&self, means: &DecisionContext<'_>) -> NetworkStatus {
         match self.network_symptom() {
             None => NetworkStatus::Up,
             Some(_) if means.is_offline => NetworkStatus::Down,
@@ -149,7 +156,7 @@ impl SessionState {
         &self,
         number: u32,
         decision: Decision,
-        made_from: DecisionInputs,
+        made_from: RecordedDecisionInputs,
     ) -> DecisionMade {
         DecisionMade {
             session: Some(self.spec.session.clone()),
@@ -159,12 +166,12 @@ impl SessionState {
         }
     }
 
-    fn capabilities(&self, means: &DriverContext<'_>) -> Capabilities {
+    fn capabilities(&self, means: &DecisionContext<'_>) -> RetryCapabilities {
         let can = means.capabilities;
         if self.overrides.can_resume() {
             can
         } else {
-            can.without(Capability::Resume)
+            can.without(RetryCapability::Resume)
         }
     }
 
@@ -185,25 +192,25 @@ impl SessionState {
         let key = format!("kinds.{kind}");
         match of_kind {
             Some(_) => origin(&key)
-                .unwrap_or("the policy's word on this kind")
+                .unwrap_or("the policy's override for this kind")
                 .into(),
             None if retries != policy.max_retries => {
-                format!("what is known about {kind}, below the policy's own limit")
+                format!("the built-in limit for {kind}, below the policy's own limit")
             }
             None => origin("maxRetries").unwrap_or(base).into(),
         }
     }
 }
 
-fn capability_names(can: Capabilities) -> Vec<String> {
-    const ALL: [(Capability, &str); 7] = [
-        (Capability::Prompt, "prompt"),
-        (Capability::Timeout, "timeout"),
-        (Capability::OutputLimit, "output_limit"),
-        (Capability::Model, "model"),
-        (Capability::Resume, "resume"),
-        (Capability::Fresh, "fresh"),
-        (Capability::Steps, "steps"),
+fn capability_names(can: RetryCapabilities) -> Vec<String> {
+    const ALL: [(RetryCapability, &str); 7] = [
+        (RetryCapability::Prompt, "prompt"),
+        (RetryCapability::Timeout, "timeout"),
+        (RetryCapability::OutputLimit, "output_limit"),
+        (RetryCapability::Model, "model"),
+        (RetryCapability::Resume, "resume"),
+        (RetryCapability::Fresh, "fresh"),
+        (RetryCapability::Steps, "steps"),
     ];
     let has = ALL.into_iter().filter(|(one, _)| can.has(*one));
     has.map(|(_, name)| name.to_owned()).collect()

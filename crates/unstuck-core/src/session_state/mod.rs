@@ -4,19 +4,19 @@
 //! a crash the stored events are applied again and the driver continues from there: resuming uses the same code path.
 
 mod decide;
-mod next_attempt;
+mod next_attempt_settings;
 mod repair_states;
-mod stated_reset;
+mod reset_tracking;
 
-pub use decide::DriverContext;
-pub use next_attempt::NextAttempt;
+pub use decide::DecisionContext;
+pub use next_attempt_settings::NextAttempt;
 pub use repair_states::{RepairRecord, RepairStates, RepairStatus};
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::decision::{
-    Action, CostEstimate, Decision, ModelCatalog, RecoveryHistory, RereadCost, TokenUsage,
+    CostEstimate, Decision, ModelCatalog, RecoveryAction, RecoveryHistory, RereadCost, TokenUsage,
     WaitPurpose,
 };
 use crate::diagnosis::RetryAfterSource;
@@ -26,12 +26,12 @@ use crate::event::{
     EscalationOpened, EscalationResolved, Event, EventRecord, InterruptionCause, PriorAttempt,
     RepairExecuted, RepairFailed, RunFinished, RunId, RunOutcome, RunResumed, SessionSpec,
 };
-use crate::failure::Level;
+use crate::failure::RecoveryLevel;
 use crate::money::{BudgetRaises, known_cost};
 use crate::time::Timestamp;
 
-use next_attempt::AttemptOverrides;
-use stated_reset::StatedResets;
+use next_attempt_settings::AttemptOverrides;
+use reset_tracking::StatedResets;
 
 /// The number of prior attempts that are kept: the first one and the latest ones.
 const MAX_PRIOR_ATTEMPTS: usize = 6;
@@ -41,7 +41,7 @@ const PROMPT_CACHE_LIFETIME: Duration = Duration::from_secs(300);
 
 /// The next step of the driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SessionStep {
+pub enum NextSessionStep {
     /// Start the attempt that [`SessionState::next_attempt`] describes.
     Attempt,
     /// Run the check again that failed after the latest attempt: a repair ran since, and the work itself is done.
@@ -93,7 +93,7 @@ pub struct SessionState {
     /// The API calls of the latest attempt that are held, and until when.
     held_calls: BTreeMap<String, Timestamp>,
     retries: u32,
-    level: Option<Level>,
+    level: Option<RecoveryLevel>,
     history: Option<RecoveryHistory>,
     overrides: AttemptOverrides,
     last_failure: Option<Box<AttemptFailed>>,
@@ -252,7 +252,7 @@ impl SessionState {
                 self.escalation_count += 1;
                 self.phase = SessionPhase::AwaitingHuman;
             }
-            Event::EscalationResolved(resolved) if resolved.is_by_person() => {
+            Event::EscalationResolved(resolved) if resolved.is_by_human() => {
                 self.on_escalation_resolved(resolved)
             }
             Event::RunFinished(end) => self.finished = Some(end.clone()),
@@ -344,7 +344,7 @@ impl SessionState {
         if self.phase != SessionPhase::Repairing && !was_due {
             return;
         }
-        self.record_prior_attempt(format!("the repair `{}`", repair.command), &repair.error);
+        self.record_prior_attempt(format!("repair `{}`", repair.command), &repair.error);
         self.overrides.clear_repair();
         // Its effects are unknown; the attempt will show them.
         self.proceed_after_repair(at, repair.was_interrupted);
@@ -374,16 +374,16 @@ impl SessionState {
         self.resets.on_failure(&call.diagnosis, at, progress);
         match call.decision.action {
             // The network may be back long before the wait would end; the next attempt finds out.
-            Action::Retry { until, .. } | Action::Change { until, .. }
+            RecoveryAction::Retry { until, .. } | RecoveryAction::Change { until, .. }
                 if call.fallback.is_none()
                     && call.decision.wait_purpose != WaitPurpose::Network =>
             {
                 self.held_calls.insert(call.call.clone(), until);
             }
-            Action::Retry { .. }
-            | Action::Change { .. }
-            | Action::Escalate { .. }
-            | Action::Stop { .. } => {
+            RecoveryAction::Retry { .. }
+            | RecoveryAction::Change { .. }
+            | RecoveryAction::Escalate { .. }
+            | RecoveryAction::Stop { .. } => {
                 self.held_calls.remove(&call.call);
             }
         }
@@ -445,37 +445,37 @@ impl SessionState {
         self.wait_for = decision.wait_purpose;
         self.give_up_at = decision.give_up_at;
         self.phase = match decision.action {
-            Action::Retry { until, .. } | Action::Change { until, .. } => {
+            RecoveryAction::Retry { until, .. } | RecoveryAction::Change { until, .. } => {
                 SessionPhase::Waiting(until)
             }
-            Action::Escalate { .. } => SessionPhase::AwaitingHuman,
-            Action::Stop { .. } => SessionPhase::NotRetried,
+            RecoveryAction::Escalate { .. } => SessionPhase::AwaitingHuman,
+            RecoveryAction::Stop { .. } => SessionPhase::NotRetried,
         };
     }
 
     /// Returns the next step at this time.
-    pub fn next_step(&self, now: Timestamp) -> SessionStep {
+    pub fn next_step(&self, now: Timestamp) -> NextSessionStep {
         if self.finished.is_some() {
-            return SessionStep::Finished;
+            return NextSessionStep::Finished;
         }
         match self.phase {
-            SessionPhase::Waiting(until) if now < until => SessionStep::Wait(until),
+            SessionPhase::Waiting(until) if now < until => NextSessionStep::Wait(until),
             SessionPhase::Ready | SessionPhase::Waiting(_)
                 if self.overrides.pending_repair().is_some() =>
             {
-                SessionStep::Repair
+                NextSessionStep::Repair
             }
-            SessionPhase::Ready if self.recheck => SessionStep::Check,
-            SessionPhase::Ready | SessionPhase::Waiting(_) => SessionStep::Attempt,
-            SessionPhase::Repairing => SessionStep::RecordInterruptedRepair,
-            SessionPhase::Running => SessionStep::RecordInterruption,
-            SessionPhase::Failed => SessionStep::Decide,
-            SessionPhase::AwaitingHuman => SessionStep::Finish(RunOutcome::AwaitingHuman),
-            SessionPhase::NotRetried => SessionStep::Finish(RunOutcome::Failed),
+            SessionPhase::Ready if self.recheck => NextSessionStep::Check,
+            SessionPhase::Ready | SessionPhase::Waiting(_) => NextSessionStep::Attempt,
+            SessionPhase::Repairing => NextSessionStep::RecordInterruptedRepair,
+            SessionPhase::Running => NextSessionStep::RecordInterruption,
+            SessionPhase::Failed => NextSessionStep::Decide,
+            SessionPhase::AwaitingHuman => NextSessionStep::Finish(RunOutcome::AwaitingHuman),
+            SessionPhase::NotRetried => NextSessionStep::Finish(RunOutcome::Failed),
             SessionPhase::Done if self.last_failure.is_some() => {
-                SessionStep::Finish(RunOutcome::Recovered)
+                NextSessionStep::Finish(RunOutcome::Recovered)
             }
-            SessionPhase::Done => SessionStep::Finish(RunOutcome::Succeeded),
+            SessionPhase::Done => NextSessionStep::Finish(RunOutcome::Succeeded),
         }
     }
 
@@ -648,7 +648,7 @@ impl SessionState {
     }
 
     /// True if only a person can continue it: it was escalated, or the failure was returned to the caller.
-    pub fn needs_person(&self) -> bool {
+    pub fn needs_human(&self) -> bool {
         matches!(
             self.phase,
             SessionPhase::AwaitingHuman | SessionPhase::NotRetried
@@ -740,7 +740,7 @@ pub fn consecutive_crashes(events: &[EventRecord]) -> u32 {
                 is_running = false;
                 crashes = 0;
             }
-            Event::EscalationResolved(resolved) if resolved.is_by_person() => crashes = 0,
+            Event::EscalationResolved(resolved) if resolved.is_by_human() => crashes = 0,
             _ => {}
         }
     }

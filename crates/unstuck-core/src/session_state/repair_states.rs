@@ -147,7 +147,7 @@ impl RepairStates {
 
     /// Handles an answer: anything but approval drops the repair.
     fn on_escalation_resolved(&mut self, resolved: &EscalationResolved, at: Timestamp) {
-        if !resolved.is_by_person() {
+        if !resolved.is_by_human() {
             let id = resolved.id.as_deref().unwrap_or_default();
             return self.set_status(id, at, RepairStatus::Helped);
         }
@@ -250,7 +250,7 @@ impl RepairStates {
     }
 
     /// Returns the unsettled proposals of agents, in the order of their proposals.
-    pub fn unsettled_proposals(&self) -> impl Iterator<Item = &RepairRecord> {
+    pub fn pending_proposals(&self) -> impl Iterator<Item = &RepairRecord> {
         let by_agent = |repair: &&RepairRecord| {
             matches!(repair.proposed.by, Proposer::Agent | Proposer::Fallback)
                 && matches!(

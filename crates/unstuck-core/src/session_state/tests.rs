@@ -6,20 +6,21 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
-use crate::command_policy::{Confidence, RepairCategory};
+use crate::command_policy::{ProposalConfidence, RepairCategory};
 use crate::decision::{
-    Capabilities, ConcreteChange, EscalationReason, EscalationTrigger, ModelCatalog, RepairOffer,
-    RepairPermission, Repeatable, RetryPolicy, SeededRng, SessionLimits, SuccessRates, template,
+    ConcreteAttemptChange, EscalationReason, EscalationTrigger, ModelCatalog, RepairOffer,
+    RepairPermission, Repeatable, RetryCapabilities, RetryPolicy, SeededRng, SessionLimits,
+    SuccessRates, template,
 };
 use crate::diagnosis::{Diagnosis, Evidence};
 use crate::event::{
     AttemptInterrupted, AttemptStarted, AttemptSucceeded, AttemptUsage, EscalationResolved,
     FailedCheck, InterruptionCause, PolicyVerdict, Proposer, RepairApproved, RepairProposed,
-    RepairSideEffects, RepairStarted, RunKind, RunResumed, RunStarted, VERSION, WaitEndCause,
+    RepairSandboxReport, RepairStarted, RunKind, RunResumed, RunStarted, VERSION, WaitEndCause,
     WaitEnded,
 };
-use crate::failure::{Kind, Layer};
-use crate::knowledge::Playbook;
+use crate::failure::{FailureLayer, Kind};
+use crate::knowledge::RecoveryKnowledge;
 use crate::views::SessionSummary;
 
 struct World {
@@ -170,7 +171,7 @@ impl World {
     }
 
     fn until_attempt(&mut self, number: u32) {
-        while self.recovery.next_step(self.now) != SessionStep::Attempt
+        while self.recovery.next_step(self.now) != NextSessionStep::Attempt
             || self.recovery.attempt_count() < number
         {
             assert!(self.step());
@@ -180,8 +181,8 @@ impl World {
     /// Executes one step; returns false if nothing is left to do.
     fn step(&mut self) -> bool {
         match self.recovery.next_step(self.now) {
-            SessionStep::Attempt | SessionStep::Check => self.attempt(),
-            SessionStep::RecordInterruption => {
+            NextSessionStep::Attempt | NextSessionStep::Check => self.attempt(),
+            NextSessionStep::RecordInterruption => {
                 let session = self.recovery.spec().session.clone();
                 let number = self.recovery.attempt_count();
                 let by = InterruptionCause::Crash;
@@ -193,8 +194,8 @@ impl World {
                     agent_session: None,
                 });
             }
-            SessionStep::Repair => self.repair(),
-            SessionStep::RecordInterruptedRepair => {
+            NextSessionStep::Repair => self.repair(),
+            NextSessionStep::RecordInterruptedRepair => {
                 let id = self.recovery.pending_repair().unwrap().to_owned();
                 self.happen(RepairFailed {
                     session: None,
@@ -205,7 +206,7 @@ impl World {
                     was_interrupted: true,
                 });
             }
-            SessionStep::Decide => {
+            NextSessionStep::Decide => {
                 let number = self.repairs.next_number();
                 let (id, command) = (format!("p{number}"), format!("fix {number}"));
                 let leave = self.offers.front().map(|(leave, _)| *leave);
@@ -219,11 +220,11 @@ impl World {
                     number: 1,
                     max_auto: 3,
                 });
-                let means = DriverContext {
-                    playbook: Playbook::built_in(),
+                let means = DecisionContext {
+                    recovery_knowledge: RecoveryKnowledge::built_in(),
                     catalog: &ModelCatalog::embedded(),
                     success_rates: &SuccessRates::empty(),
-                    capabilities: Capabilities::ALL,
+                    capabilities: RetryCapabilities::ALL,
                     session_limits: SessionLimits::default(),
                     tool: None,
                     repair,
@@ -235,12 +236,12 @@ impl World {
                 let made = self.recovery.decide(&means, self.now, draw).unwrap();
                 self.happen(Box::new(made));
             }
-            SessionStep::Wait(until) => self.now = until,
-            SessionStep::Finish(outcome) => {
+            NextSessionStep::Wait(until) => self.now = until,
+            NextSessionStep::Finish(outcome) => {
                 let end = self.recovery.finish(outcome, 0, String::new(), self.now);
                 self.happen(end);
             }
-            SessionStep::Finished => return false,
+            NextSessionStep::Finished => return false,
         }
         true
     }
@@ -269,7 +270,7 @@ impl World {
             sandbox: "full".into(),
             output: String::new(),
             tree: None,
-            side_effects: RepairSideEffects::default(),
+            side_effects: RepairSandboxReport::default(),
         });
     }
 
@@ -300,7 +301,7 @@ fn proposed(id: &str, command: &str) -> RepairProposed {
         id: id.into(),
         category: RepairCategory::Dependency,
         command: command.into(),
-        confidence: Confidence::High,
+        confidence: ProposalConfidence::High,
         working_dir: None,
         timeout_seconds: 120,
         by: Proposer::Owner,
@@ -317,8 +318,8 @@ fn proposed(id: &str, command: &str) -> RepairProposed {
 }
 
 fn diagnosis(kind: Kind) -> Diagnosis {
-    let known = Playbook::built_in().kind(kind).unwrap();
-    let layer = Layer::Agent;
+    let known = RecoveryKnowledge::built_in().kind(kind).unwrap();
+    let layer = FailureLayer::Agent;
     Diagnosis {
         kind,
         layer,
@@ -350,7 +351,7 @@ fn a_transient_failure_is_retried_until_it_passes() {
     let episode = SessionSummary::from_events(&world.log)[0].to_episode("r", end, world.now);
     assert_eq!(
         (episode.retry_count, episode.recovery_level),
-        (3, Some(Level::Same))
+        (3, Some(RecoveryLevel::Same))
     );
     assert!(episode.success && episode.error.is_none());
 }
@@ -384,7 +385,7 @@ fn work_and_unsupervised_time_are_not_time_without_progress() {
     world.now = world.now.after(Duration::from_secs(10 * 3600));
     world.crash();
     world.happen(RunResumed::unchanged("the process ended", 2));
-    while world.recovery.next_step(world.now) != SessionStep::Decide {
+    while world.recovery.next_step(world.now) != NextSessionStep::Decide {
         assert!(world.step());
     }
     let history = world.recovery.history().unwrap();
@@ -394,7 +395,7 @@ fn work_and_unsupervised_time_are_not_time_without_progress() {
     world.progress = Some(Duration::from_secs(5));
     world.failures = [(Kind::ServerError, AttemptUsage::default())].into();
     assert!(world.step());
-    while world.recovery.next_step(world.now) != SessionStep::Decide {
+    while world.recovery.next_step(world.now) != NextSessionStep::Decide {
         world.now = world.now.after(Duration::from_secs(3));
         assert!(world.step());
     }
@@ -411,7 +412,10 @@ fn a_network_outage_is_waited_out() {
     let mut world = World::new(resilient(), [Kind::NetworkError; 2]);
     world.words = "curl: (6) Could not resolve host: api.anthropic.com";
     world.is_offline = true;
-    while !matches!(world.recovery.next_step(world.now), SessionStep::Wait(_)) {
+    while !matches!(
+        world.recovery.next_step(world.now),
+        NextSessionStep::Wait(_)
+    ) {
         assert!(world.step());
     }
     assert_eq!(world.recovery.wait_purpose(), WaitPurpose::Network);
@@ -422,7 +426,10 @@ fn a_network_outage_is_waited_out() {
         session: None,
         by: WaitEndCause::Network,
     });
-    assert_eq!(world.recovery.next_step(world.now), SessionStep::Attempt);
+    assert_eq!(
+        world.recovery.next_step(world.now),
+        NextSessionStep::Attempt
+    );
     world.is_offline = false;
     let world = world.run();
     assert_eq!(world.finished().outcome, RunOutcome::Recovered);
@@ -436,7 +443,7 @@ fn a_wrong_host_name_escalates_soon_and_a_providers_does_not() {
     let soon = |words: &'static str| {
         let mut world = World::new(resilient(), [Kind::NetworkError; 200]);
         world.words = words;
-        while world.recovery.next_step(world.now) != SessionStep::Finished
+        while world.recovery.next_step(world.now) != NextSessionStep::Finished
             && world.now.since(world.log[0].at) < Duration::from_secs(600)
         {
             world.step();
@@ -472,7 +479,7 @@ fn a_fatal_failure_escalates_without_a_retry() {
     let world = World::new(standard(), [Kind::AuthRequired]).run();
     let end = world.finished();
     assert_eq!((end.outcome, end.attempts), (RunOutcome::AwaitingHuman, 1));
-    assert_eq!(end.recovery_level, Some(Level::Escalate));
+    assert_eq!(end.recovery_level, Some(RecoveryLevel::Escalate));
 }
 
 #[test]
@@ -507,7 +514,7 @@ fn after_a_usage_limit_the_same_conversation_is_resumed() {
         ..AttemptUsage::default()
     };
     world.failures = [(Kind::RateLimitTimed, used)].into();
-    while world.recovery.next_step(world.now) != SessionStep::Attempt
+    while world.recovery.next_step(world.now) != NextSessionStep::Attempt
         || world.recovery.attempt_count() == 0
     {
         assert!(world.step());
@@ -582,7 +589,9 @@ fn a_persons_message_is_sent_in_the_conversation() {
     let mut world = world.run();
     world.happen(RunResumed::unchanged("a person has seen to it", 1));
     let mut resolved = EscalationResolved::by_hand(None);
-    resolved.changes = vec![ConcreteChange::UserMessage("use the other key".into())];
+    resolved.changes = vec![ConcreteAttemptChange::UserMessage(
+        "use the other key".into(),
+    )];
     world.happen(resolved);
     let plan = world.recovery.next_attempt();
     assert_eq!(plan.resume.as_deref(), Some("abc"));
@@ -660,7 +669,7 @@ fn the_wait_of_a_held_api_call_survives_a_crash() {
         _ => None,
     });
     let mut decision = made.unwrap();
-    decision.action = Action::Retry {
+    decision.action = RecoveryAction::Retry {
         until,
         delay: Duration::from_secs(5400),
     };
@@ -671,7 +680,7 @@ fn the_wait_of_a_held_api_call_survives_a_crash() {
             fallback,
             ..call_failed(&session, Kind::RateLimitTimed, decision.clone())
         }));
-        decision.action = Action::Retry {
+        decision.action = RecoveryAction::Retry {
             until: until.after(Duration::from_secs(60)),
             delay: Duration::from_secs(5460),
         };
@@ -680,7 +689,7 @@ fn the_wait_of_a_held_api_call_survives_a_crash() {
     assert!(world.step(), "the interruption is noted");
     assert_eq!(
         world.recovery.next_step(world.now),
-        SessionStep::Wait(until)
+        NextSessionStep::Wait(until)
     );
     let world = world.run();
     let waited = world.log.last().unwrap().at;
@@ -701,7 +710,10 @@ fn a_lost_conversation_is_replaced_at_once() {
         ..world.failed(Kind::InvalidArguments, AttemptUsage::default())
     };
     world.happen(Box::new(failed));
-    assert_eq!(world.recovery.next_step(world.now), SessionStep::Attempt);
+    assert_eq!(
+        world.recovery.next_step(world.now),
+        NextSessionStep::Attempt
+    );
     let plan = world.recovery.next_attempt();
     assert_eq!((plan.resume, plan.after_interruption), (None, true));
     assert_eq!(world.run().finished().outcome, RunOutcome::Recovered);
@@ -716,7 +728,8 @@ fn after_a_repair_only_the_failed_check_runs_again() {
         check: Some(FailedCheck {
             command: "npm test".into(),
             exit_code: 1,
-            excerpt: Default::default(),
+            stdout: String::new(),
+            stderr: String::new(),
         }),
         ..world.failed(Kind::MissingDependency, AttemptUsage::default())
     };
@@ -724,13 +737,13 @@ fn after_a_repair_only_the_failed_check_runs_again() {
     while world.recovery.pending_repair().is_some() || world.repairs.all().is_empty() {
         assert!(world.step());
     }
-    assert_eq!(world.recovery.next_step(world.now), SessionStep::Check);
+    assert_eq!(world.recovery.next_step(world.now), NextSessionStep::Check);
     world.start();
     world.crash();
     assert!(world.step());
     assert_eq!(
         world.recovery.next_step(world.now),
-        SessionStep::Check,
+        NextSessionStep::Check,
         "after a crash, too"
     );
     assert_eq!(world.run().finished().outcome, RunOutcome::Recovered);
@@ -744,8 +757,8 @@ fn changes_accumulate_from_attempt_to_attempt() {
         .unwrap();
     let mut world = World::new(&policy, [Kind::Timeout; 3]);
     let mut timeouts = Vec::new();
-    while world.recovery.next_step(world.now) != SessionStep::Finished {
-        if world.recovery.next_step(world.now) == SessionStep::Attempt {
+    while world.recovery.next_step(world.now) != NextSessionStep::Finished {
+        if world.recovery.next_step(world.now) == NextSessionStep::Attempt {
             timeouts.push(world.recovery.next_attempt().timeout.unwrap().as_secs());
         }
         world.step();
@@ -790,7 +803,7 @@ fn a_repair_someone_waits_for_escalates_at_once_and_any_other_last() {
             _ => None,
         });
         let last = made.next_back().unwrap();
-        let Action::Escalate { trigger, why, .. } = &last.action else {
+        let RecoveryAction::Escalate { trigger, why, .. } = &last.action else {
             panic!("nobody was asked: {last:?}");
         };
         assert_eq!(
@@ -842,7 +855,7 @@ fn an_approved_repair_that_cannot_run_does_not_stop_the_session() {
         source: ApprovalSource::Human,
         command: "fix 1".into(),
     });
-    assert_eq!(world.recovery.next_step(world.now), SessionStep::Repair);
+    assert_eq!(world.recovery.next_step(world.now), NextSessionStep::Repair);
     world.happen(RepairFailed {
         session: None,
         id: "p1".into(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::prompt_pattern::PromptPattern;
+use super::masked_prompt::MaskedPrompt;
 use crate::time::Timestamp;
 
 /// A group of attempts with the same analytics key.
@@ -43,7 +43,7 @@ pub struct FailureMessageCount {
 pub struct PromptPatternCount {
     /// The pattern.
     #[serde(flatten)]
-    pub pattern: PromptPattern,
+    pub pattern: MaskedPrompt,
     /// The number of failures.
     pub count: u64,
 }
@@ -134,7 +134,7 @@ mod tests {
                 last_seen: Timestamp::from_seconds(1_794_777_000),
             }],
             by_prompt_pattern: vec![PromptPatternCount {
-                pattern: PromptPattern {
+                pattern: MaskedPrompt {
                     role: Some("builder".into()),
                     template: "Build <path>".into(),
                 },

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::event::{CallFailed, CallRecord, Event, EventRecord, SkippedUpstream};
+use crate::event::{ApiCallRecord, CallFailed, Event, EventRecord, SkippedUpstream};
 use crate::failure::Kind;
 use crate::time::Timestamp;
 
@@ -12,12 +12,12 @@ pub struct ApiCallSummary {
     /// The id of the call.
     pub id: String,
     /// The failed API attempts.
-    #[serde(rename = "tries")]
+    #[serde(rename = "failed_attempts", alias = "tries")]
     pub failed_attempts: Vec<FailedApiAttempt>,
     /// The end of the call; none while it is active, or if the end was not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[serde(rename = "ended")]
-    pub finished: Option<CallRecord>,
+    #[serde(rename = "finished", alias = "ended")]
+    pub finished: Option<ApiCallRecord>,
 }
 
 /// A failed API attempt.
@@ -43,7 +43,7 @@ pub struct FailedApiAttempt {
     pub fallback: Option<String>,
     /// The fallback upstreams that were skipped, in the order considered.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[serde(rename = "passed_over")]
+    #[serde(rename = "skipped", alias = "passed_over")]
     pub skipped_upstreams: Vec<SkippedUpstream>,
 }
 

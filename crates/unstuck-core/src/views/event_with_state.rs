@@ -30,7 +30,7 @@ impl Serialize for EventWithState {
 
 impl RunProjection {
     /// Returns the state of an event's session or run in this projection, with a live supervisor: one wrote the event.
-    pub fn status_of(&self, event: &Event) -> SessionStatus {
+    pub fn event_status(&self, event: &Event) -> SessionStatus {
         let session = event.session().and_then(|id| self.session(Some(id)));
         match session {
             Some(session) => SessionStatus::for_session(session, false),
@@ -58,7 +58,7 @@ impl RunProjection {
     /// Returns an event with the current state of its session or run.
     pub fn with_state(&self, recorded: EventRecord) -> EventWithState {
         EventWithState {
-            state: self.status_of(&recorded.event),
+            state: self.event_status(&recorded.event),
             record: recorded,
         }
     }

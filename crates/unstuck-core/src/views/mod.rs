@@ -3,7 +3,7 @@
 mod analytics;
 mod api_call_summary;
 mod event_with_state;
-mod prompt_pattern;
+mod masked_prompt;
 mod run_projection;
 mod run_summary;
 mod run_timeline;
@@ -17,23 +17,23 @@ pub use analytics::{
 };
 pub use api_call_summary::{ApiCallSummary, FailedApiAttempt};
 pub use event_with_state::EventWithState;
-pub use prompt_pattern::PromptPattern;
+pub use masked_prompt::MaskedPrompt;
 pub use run_projection::RunProjection;
 pub use run_summary::{RunStatus, RunSummary};
 pub use run_timeline::{AttemptOutcome, AttemptView, RepairView, RunTimeline};
-pub use session_status::{Actor, ExpectedAction, NextAction, SessionStatus};
+pub use session_status::{Actor, NextAction, NextActionAndTime, SessionStatus};
 pub use session_summary::SessionSummary;
 pub use unreported_usage::UsageGap;
-pub use wait_state::{HeldCall, WaitState};
+pub use wait_state::{HeldApiCall, WaitState};
 
 use serde::{Deserialize, Serialize};
 
-use crate::failure::Level;
+use crate::failure::RecoveryLevel;
 use crate::time::Timestamp;
 
 /// One line of `episodes.jsonl`: the attempts for one goal and their outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Episode {
+pub struct EpisodeRecord {
     /// The id of the episode.
     pub episode_id: String,
     /// The time of the end.
@@ -62,7 +62,7 @@ pub struct Episode {
     pub retry_count: u32,
     /// The highest recovery level reached; none in older records without it.
     #[serde(default)]
-    pub recovery_level: Option<Level>,
+    pub recovery_level: Option<RecoveryLevel>,
 }
 
 #[cfg(test)]
@@ -74,7 +74,7 @@ mod tests {
     fn older_records_load_without_retry_count_and_recovery_level() {
         let line = r#"{"episode_id":"e1","timestamp":"2026-11-15T21:30:00Z","goal_id":"g","success":true,
             "cost_usd":0.5,"duration_seconds":12.5,"checkpoints_triggered":[],"error":null,"notes":"fine"}"#;
-        let episode: Episode = serde_json::from_str(line).unwrap();
+        let episode: EpisodeRecord = serde_json::from_str(line).unwrap();
         assert_eq!((episode.retry_count, episode.recovery_level), (0, None));
         assert_eq!(episode.notes.as_deref(), Some("fine"));
     }
@@ -84,7 +84,7 @@ mod tests {
     fn new_records_hold_the_count_and_the_level() {
         let line = r#"{"episode_id":"e1","timestamp":"2026-11-15T21:30:00Z","goal_id":"g","success":false,
             "retry_count":3,"recovery_level":"escalate"}"#;
-        let episode: Episode = serde_json::from_str(line).unwrap();
+        let episode: EpisodeRecord = serde_json::from_str(line).unwrap();
         let json = serde_json::to_value(&episode).unwrap();
         assert_eq!(json["retry_count"], 3);
         assert_eq!(json["recovery_level"], "escalate");

@@ -4,10 +4,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::wait_state::{HeldCall, WaitState};
+use super::wait_state::{HeldApiCall, WaitState};
 use crate::decision::{ModelSwitch, ModelSwitchReason};
 use crate::event::{AttemptEnd, Event, EventRecord, RunId, RunOutcome, RunStarted};
-use crate::failure::{Kind, Level};
+use crate::failure::{Kind, RecoveryLevel};
 use crate::time::Timestamp;
 
 /// The status of a run.
@@ -111,7 +111,7 @@ pub struct RunSummary {
     pub model: Option<String>,
     /// The model that a person switched its only session to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[serde(rename = "moved_to")]
+    #[serde(rename = "switched_to", alias = "moved_to")]
     pub switched_to: Option<String>,
     /// The id of the policy.
     pub policy: String,
@@ -129,7 +129,7 @@ pub struct RunSummary {
     /// The kind of the latest failure.
     pub kind: Option<Kind>,
     /// The highest recovery level reached.
-    pub recovery_level: Option<Level>,
+    pub recovery_level: Option<RecoveryLevel>,
     /// The start time.
     pub started: Timestamp,
     /// The time of the latest event.
@@ -142,7 +142,7 @@ pub struct RunSummary {
     pub attempts: u32,
     /// The number of interrupted attempts that have not run again so far.
     #[serde(default, skip_serializing_if = "is_none")]
-    #[serde(rename = "cut_off")]
+    #[serde(rename = "interruptions", alias = "cut_off")]
     pub interrupted_count: u32,
     /// The number of failed attempts.
     pub error_count: u32,
@@ -279,7 +279,7 @@ impl RunSummary {
                     self.kind = Some(call.diagnosis.kind);
                     self.reason = Some(call.diagnosis.message.clone());
                 }
-                match HeldCall::from_failure(call, recorded.at) {
+                match HeldApiCall::from_failure(call, recorded.at) {
                     Some(held) => self.add_held_call(held),
                     None => self.release_call(&call.call),
                 }
@@ -288,7 +288,7 @@ impl RunSummary {
             Event::CallResumed(call) => self.release_call(&call.call),
             Event::CallFinished(call) => self.release_call(&call.call),
             Event::EscalationResolved(resolved)
-                if self.attempts == 0 && self.finished.is_none() && resolved.is_by_person() =>
+                if self.attempts == 0 && self.finished.is_none() && resolved.is_by_human() =>
             {
                 self.set_running();
             }
@@ -343,7 +343,7 @@ impl RunSummary {
     }
 
     /// Adds a held call: the agent waits while the gateway holds its call.
-    fn add_held_call(&mut self, held: HeldCall) {
+    fn add_held_call(&mut self, held: HeldApiCall) {
         let waits = self.status == RunStatus::Waiting && !self.wait.calls.is_empty();
         if self.status == RunStatus::Running || waits {
             self.wait.add_held_call(held);

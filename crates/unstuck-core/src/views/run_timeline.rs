@@ -9,7 +9,7 @@ use crate::diagnosis::Diagnosis;
 use crate::event::{
     ApprovalSource, AttemptCause, AttemptEnd, AttemptStarted, AttemptUsage, DecisionMade,
     EscalationOpened, EscalationResolved, Event, EventRecord, ModelSwitched, OutputExcerpt,
-    RepairProposed, RepairSideEffects, RoleInstance, RunStarted, SessionId, SessionSpec,
+    RepairProposed, RepairSandboxReport, RoleInstance, RunStarted, SessionId, SessionSpec,
     WaitStarted,
 };
 use crate::time::Timestamp;
@@ -61,7 +61,7 @@ pub struct AttemptView {
     /// The outcome.
     pub outcome: AttemptOutcome,
     /// The number of interruptions after which it ran again.
-    #[serde(rename = "cut_off")]
+    #[serde(rename = "interruptions", alias = "cut_off")]
     pub interrupted_count: u32,
     /// The start time.
     pub started: Timestamp,
@@ -74,7 +74,7 @@ pub struct AttemptView {
     /// The model, if known.
     pub model: Option<String>,
     /// The cause of the attempt.
-    #[serde(rename = "answering")]
+    #[serde(rename = "cause", alias = "answering")]
     pub cause: Option<AttemptCause>,
     /// The changes in this attempt, as text.
     pub changes: Vec<String>,
@@ -89,7 +89,7 @@ pub struct AttemptView {
     /// The limit that was reached.
     pub limit: Option<String>,
     /// The usage.
-    #[serde(rename = "used")]
+    #[serde(rename = "usage", alias = "used")]
     pub usage: AttemptUsage,
     /// The diagnosis of the failure.
     pub diagnosis: Option<Diagnosis>,
@@ -104,17 +104,17 @@ pub struct AttemptView {
     pub calls: Vec<ApiCallSummary>,
     /// The model switches by the gateway during the attempt.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[serde(rename = "moved")]
+    #[serde(rename = "gateway_model_switches", alias = "moved")]
     pub gateway_model_switches: Vec<ModelSwitch>,
     /// The model switch that followed.
-    #[serde(rename = "model_change")]
+    #[serde(rename = "model_switch", alias = "model_change")]
     pub model_switch: Option<ModelSwitch>,
     /// The wait that followed.
     pub wait: Option<WaitStarted>,
     /// The escalation that followed.
     pub escalation: Option<EscalationOpened>,
     /// The resolution of the escalation.
-    #[serde(rename = "resolved")]
+    #[serde(rename = "resolution", alias = "resolved")]
     pub resolution: Option<EscalationResolved>,
     /// The repairs that were proposed because of it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -128,7 +128,7 @@ pub struct RepairView {
     #[serde(flatten)]
     pub proposed: RepairProposed,
     /// The source of the approval, if it was approved.
-    #[serde(rename = "approved")]
+    #[serde(rename = "approved_by", alias = "approved")]
     pub approved_by: Option<ApprovalSource>,
     /// The exit code, if it ran.
     pub exit_code: Option<i32>,
@@ -137,15 +137,18 @@ pub struct RepairView {
     /// The confinement.
     pub sandbox: Option<String>,
     /// The side effects of the execution.
-    #[serde(skip_serializing_if = "RepairSideEffects::is_empty")]
-    pub traces: RepairSideEffects,
+    #[serde(
+        alias = "traces",
+        skip_serializing_if = "RepairSandboxReport::is_empty"
+    )]
+    pub side_effects: RepairSandboxReport,
     /// The end of its output.
     pub output: String,
     /// The reason why it did not help, if it did not.
-    #[serde(rename = "failed")]
+    #[serde(rename = "failure_reason", alias = "failed")]
     pub failure_reason: Option<String>,
     /// True if the failed operation works since.
-    #[serde(rename = "worked")]
+    #[serde(rename = "helped", alias = "worked")]
     pub has_helped: bool,
 }
 
@@ -171,7 +174,7 @@ pub struct RunTimeline {
     pub calls: Vec<ApiCallSummary>,
     /// The model switches that belong to no attempt.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[serde(rename = "moved")]
+    #[serde(rename = "model_switches", alias = "moved")]
     pub model_switches: Vec<ModelSwitch>,
 }
 
@@ -287,7 +290,7 @@ impl RunTimeline {
             Event::DecisionMade(made) => newest.decision = Some((**made).clone()),
             Event::WaitStarted(wait) => newest.wait = Some(wait.clone()),
             Event::EscalationOpened(asked) => newest.escalation = Some((**asked).clone()),
-            Event::EscalationResolved(resolved) if resolved.is_by_person() => {
+            Event::EscalationResolved(resolved) if resolved.is_by_human() => {
                 newest.resolution = Some(resolved.clone());
             }
             Event::RepairProposed(proposed) => newest.repairs.push(new_repair_view(proposed)),
@@ -316,7 +319,7 @@ impl RunTimeline {
                 story.exit_code = Some(repair.exit_code);
                 story.duration_ms = Some(repair.duration_ms);
                 story.sandbox = Some(repair.sandbox.clone());
-                story.traces.clone_from(&repair.side_effects);
+                story.side_effects.clone_from(&repair.side_effects);
                 story.output.clone_from(&repair.output);
             }
             Event::RepairFailed(repair) => story.failure_reason = Some(repair.error.clone()),
@@ -333,7 +336,7 @@ fn new_repair_view(proposed: &RepairProposed) -> RepairView {
         exit_code: None,
         duration_ms: None,
         sandbox: None,
-        traces: RepairSideEffects::default(),
+        side_effects: RepairSandboxReport::default(),
         output: String::new(),
         failure_reason: None,
         has_helped: false,

@@ -21,14 +21,15 @@ pub struct SessionStatus {
     /// The source of the end of the wait, while there is one.
     pub source: Option<RetryAfterSource>,
     /// The expected next action; none if nothing is left to do.
-    pub next: Option<ExpectedAction>,
+    pub next: Option<NextActionAndTime>,
 }
 
 /// The expected next action: actor, action and time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ExpectedAction {
+pub struct NextActionAndTime {
     /// The actor.
-    pub who: Actor,
+    #[serde(alias = "who")]
+    pub actor: Actor,
     /// The action.
     pub action: NextAction,
     /// The time, if known.
@@ -113,7 +114,7 @@ struct StatusInputs<'a> {
 impl SessionStatus {
     /// Returns the state of a run; `is_alive` is true if a process supervises it.
     pub fn for_run(view: &RunSummary, is_alive: bool) -> Self {
-        let is_abandoned = view.finished.is_none() && !is_alive;
+        let is_orphaned = view.finished.is_none() && !is_alive;
         Self::from_inputs(
             &StatusInputs {
                 status: view.status,
@@ -121,12 +122,12 @@ impl SessionStatus {
                 until: view.until,
                 wait: &view.wait,
             },
-            is_abandoned,
+            is_orphaned,
         )
     }
 
-    /// Returns the state of a session; `is_abandoned` is true if its run should continue and no process supervises it.
-    pub fn for_session(view: &SessionSummary, is_abandoned: bool) -> Self {
+    /// Returns the state of a session; `is_orphaned` is true if its run should continue and no process supervises it.
+    pub fn for_session(view: &SessionSummary, is_orphaned: bool) -> Self {
         Self::from_inputs(
             &StatusInputs {
                 status: view.status,
@@ -134,14 +135,14 @@ impl SessionStatus {
                 until: view.until,
                 wait: &view.wait,
             },
-            is_abandoned && view.finished.is_none(),
+            is_orphaned && view.finished.is_none(),
         )
     }
 
-    fn from_inputs(facts: &StatusInputs<'_>, is_abandoned: bool) -> Self {
-        let state = facts.status.with_liveness(!is_abandoned);
+    fn from_inputs(facts: &StatusInputs<'_>, is_orphaned: bool) -> Self {
+        let state = facts.status.with_liveness(!is_orphaned);
         let call = facts.wait.next_call();
-        let step = |who, action, at| Some(ExpectedAction { who, action, at });
+        let step = |actor, action, at| Some(NextActionAndTime { actor, action, at });
         let next = match state {
             RunStatus::Running => step(Actor::Agent, NextAction::Work, None),
             RunStatus::Waiting if call.is_some() => {

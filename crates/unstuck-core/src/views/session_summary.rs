@@ -2,16 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Episode;
+use super::EpisodeRecord;
 use super::run_summary::RunStatus;
-use super::wait_state::{HeldCall, WaitState};
+use super::wait_state::{HeldApiCall, WaitState};
 use crate::decision::ModelSwitchReason;
 use crate::diagnosis::Diagnosis;
 use crate::event::{
     AttemptEnd, AttemptFailed, Event, EventRecord, RoleInstance, RunFinished, SessionId,
     SessionSpec,
 };
-use crate::failure::{Kind, Level};
+use crate::failure::{Kind, RecoveryLevel};
 use crate::money::known_cost;
 use crate::time::Timestamp;
 
@@ -50,7 +50,7 @@ pub struct SessionSummary {
     /// The kind of the latest failure.
     pub last_error: Option<Kind>,
     /// The highest recovery level reached.
-    pub recovery_level: Option<Level>,
+    pub recovery_level: Option<RecoveryLevel>,
     /// The known cost in USD.
     pub cost_usd: f64,
     /// The known number of tokens.
@@ -59,7 +59,8 @@ pub struct SessionSummary {
     #[serde(default, rename = "unknown_price", skip_serializing_if = "is_zero")]
     pub unpriced_count: u64,
     /// The agent's own conversation id.
-    pub agent_session: Option<String>,
+    #[serde(alias = "agent_session")]
+    pub conversation: Option<String>,
     /// The hash of its output, once it is done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
@@ -98,7 +99,7 @@ impl SessionSummary {
             cost_usd: 0.0,
             tokens: 0,
             unpriced_count: 0,
-            agent_session: None,
+            conversation: None,
             output: None,
             reason: None,
             wait: WaitState::default(),
@@ -183,7 +184,7 @@ impl SessionSummary {
                 self.escalation_triggers.push(asked.trigger.clone());
                 self.reason = Some(asked.reason.clone());
             }
-            Event::EscalationResolved(resolved) if resolved.is_by_person() => self.set_running(),
+            Event::EscalationResolved(resolved) if resolved.is_by_human() => self.set_running(),
             Event::CallFailed(call) => {
                 // The status of a supervised session follows from its attempts.
                 if self.attempts == 0 {
@@ -193,7 +194,7 @@ impl SessionSummary {
                     self.last_error = Some(call.diagnosis.kind);
                     self.reason = Some(call.diagnosis.message.clone());
                 }
-                match HeldCall::from_failure(call, recorded.at) {
+                match HeldApiCall::from_failure(call, recorded.at) {
                     Some(held) => self.add_held_call(held),
                     None => self.release_call(&call.call),
                 }
@@ -236,7 +237,7 @@ impl SessionSummary {
         let tokens = end.usage.tokens.unwrap_or_default();
         self.tokens += tokens.input + tokens.output;
         if end.usage.agent_session.is_some() {
-            self.agent_session.clone_from(&end.usage.agent_session);
+            self.conversation.clone_from(&end.usage.agent_session);
         }
     }
 
@@ -257,7 +258,7 @@ impl SessionSummary {
     }
 
     /// Adds a held call: the agent waits while the gateway holds its call.
-    fn add_held_call(&mut self, held: HeldCall) {
+    fn add_held_call(&mut self, held: HeldApiCall) {
         let waits = self.status == RunStatus::Waiting && !self.wait.calls.is_empty();
         if self.status == RunStatus::Running || waits {
             self.wait.add_held_call(held);
@@ -284,11 +285,11 @@ impl SessionSummary {
     }
 
     /// Returns the summary as a line of `episodes.jsonl`.
-    pub fn to_episode(&self, run: &str, end: &RunFinished, at: Timestamp) -> Episode {
+    pub fn to_episode(&self, run: &str, end: &RunFinished, at: Timestamp) -> EpisodeRecord {
         let failed = self.diagnosis.as_ref();
         let failed = failed.filter(|_| !end.outcome.is_success());
         let goal = self.part.as_ref().map(|part| part.role.as_str());
-        Episode {
+        EpisodeRecord {
             episode_id: match &self.part {
                 Some(_) => format!("{}-{}", self.id.as_str(), self.attempts),
                 None => format!("{run}-{}", self.attempts),

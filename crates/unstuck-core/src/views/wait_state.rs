@@ -23,7 +23,7 @@ pub struct WaitState {
     pub is_parked: bool,
     /// The API calls held by the gateway.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub calls: Vec<HeldCall>,
+    pub calls: Vec<HeldApiCall>,
     /// The deadline at which the default answer resolves the open escalation, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_by: Option<Timestamp>,
@@ -37,7 +37,7 @@ pub struct WaitState {
 
 /// An API call that the gateway holds until it can be sent again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HeldCall {
+pub struct HeldApiCall {
     /// The id of the call.
     pub call: String,
     /// The time when it is sent again.
@@ -49,7 +49,7 @@ pub struct HeldCall {
     pub source: RetryAfterSource,
 }
 
-impl HeldCall {
+impl HeldApiCall {
     /// Returns the wait that follows from a failed API attempt; `None` if it is not sent again later.
     pub(super) fn from_failure(failed: &CallFailed, at: Timestamp) -> Option<Self> {
         let until = failed.decision.wait_until().filter(|until| *until > at)?;
@@ -67,7 +67,7 @@ impl HeldCall {
     }
 }
 
-impl From<&CallHeld> for HeldCall {
+impl From<&CallHeld> for HeldApiCall {
     fn from(held: &CallHeld) -> Self {
         Self {
             call: held.call.clone(),
@@ -85,7 +85,7 @@ impl WaitState {
     }
 
     /// Returns the held call that is sent next.
-    pub fn next_call(&self) -> Option<&HeldCall> {
+    pub fn next_call(&self) -> Option<&HeldApiCall> {
         self.calls.iter().min_by_key(|call| call.until)
     }
 
@@ -110,7 +110,7 @@ impl WaitState {
     }
 
     /// Adds a held call.
-    pub(super) fn add_held_call(&mut self, held: HeldCall) {
+    pub(super) fn add_held_call(&mut self, held: HeldApiCall) {
         self.release_call(&held.call);
         if self.calls.len() == MAX_CALLS {
             self.calls.remove(0);

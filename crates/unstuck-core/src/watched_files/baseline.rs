@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 /// The accepted parts of watched files, by path relative to the project root.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct AcceptedParts(pub BTreeMap<String, AcceptedPart>);
+pub struct AcceptedFileParts(pub BTreeMap<String, AcceptedFilePart>);
 
 /// One accepted part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AcceptedPart {
+pub struct AcceptedFilePart {
     /// The SHA-256 of the part, in hexadecimal.
     pub hash: String,
     /// An excerpt of its text without secrets, for showing a difference.
@@ -19,9 +19,9 @@ pub struct AcceptedPart {
     pub excerpt: String,
 }
 
-impl AcceptedParts {
+impl AcceptedFileParts {
     /// Returns the accepted part of a file; none if there is none.
-    pub fn get(&self, path: &str) -> Option<&AcceptedPart> {
+    pub fn get(&self, path: &str) -> Option<&AcceptedFilePart> {
         self.0.get(path)
     }
 

@@ -28,6 +28,11 @@ pub(super) fn from_toml(text: &str) -> Option<ConfigValue> {
     toml::from_str(text).ok()
 }
 
+/// Parses YAML; none if it is invalid, has a duplicate key, or more than one document.
+pub(super) fn from_yaml(text: &str) -> Option<ConfigValue> {
+    serde_saphyr::from_str(text).ok()
+}
+
 /// Serializes values by path; empty if there are none.
 pub(super) fn to_text(parts: &BTreeMap<String, ConfigValue>) -> String {
     if parts.is_empty() {
@@ -92,7 +97,7 @@ impl<'de> Visitor<'de> for ConfigValueVisitor {
     type Value = ConfigValue;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value without a key twice")
+        f.write_str("a value without duplicate keys")
     }
 
     fn visit_unit<E>(self) -> Result<ConfigValue, E> {
@@ -132,7 +137,7 @@ impl<'de> Visitor<'de> for ConfigValueVisitor {
         let mut table = BTreeMap::new();
         while let Some((key, value)) = entries.next_entry::<String, ConfigValue>()? {
             if table.insert(key, value).is_some() {
-                return Err(A::Error::custom("a key stands there twice"));
+                return Err(A::Error::custom("duplicate key"));
             }
         }
         Ok(ConfigValue::Table(table))

@@ -4,20 +4,20 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::dependency_specs::RegistrySpec;
 use super::glob::{name_matches, path_matches};
+use super::lockfile_sources::{self, LockFormat, LockRule};
+use super::non_registry_dependencies::RegistryDependencyForm;
 use super::regex_pattern::RegexPattern;
-use super::{config_value, lockfile_sources, value_path, xml};
+use super::{config_value, value_path, xml_element_removal};
 
 /// The rule for the relevant part of a file; the whole file by default.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct WatchedFileRule {
+pub struct RelevantPartRule {
     /// The matching file names.
     pub names: Vec<String>,
     /// Excluded names.
     pub ignore: Vec<String>,
-    #[serde(rename = "read")]
     format: FileFormat,
     /// Comment prefixes.
     comments: Vec<String>,
@@ -30,24 +30,21 @@ pub struct WatchedFileRule {
     /// Keys of dependencies; those that do not come from a registry are relevant.
     specs: Vec<String>,
     /// The pattern of a registry dependency.
-    #[serde(rename = "plain")]
     registry_spec: Option<RegexPattern>,
     /// The permitted keys in the table of a registry dependency.
-    #[serde(rename = "plain_keys")]
     registry_spec_keys: Vec<String>,
     /// The key of the table of scripts.
     scripts: Option<String>,
     /// If set, its lines call other files.
-    #[serde(rename = "calls")]
     pub calls_files: bool,
     /// Patterns of references to other files of the same kind, in the first group.
-    #[serde(rename = "follows")]
     file_references: Vec<RegexPattern>,
     /// Patterns of member directories, in the first group.
-    #[serde(rename = "lists")]
     member_lines: Vec<RegexPattern>,
     /// If set, it may contain secrets, so differences are not shown.
     pub secret: bool,
+    /// The format of a lockfile.
+    lock: LockFormat,
     /// The default registry URLs of a lockfile.
     registries: Vec<String>,
 }
@@ -67,14 +64,17 @@ enum FileFormat {
     Toml,
     /// As XML.
     Xml,
-    /// As a lockfile: the sources of its packages.
+    /// As a lockfile: the sources of its packages and the hashes of their contents.
     Lock,
 }
 
-impl WatchedFileRule {
-    /// Returns true if only additions to it are relevant.
-    pub fn watches_additions_only(&self) -> bool {
-        self.format == FileFormat::Lock
+impl RelevantPartRule {
+    /// Returns true if the later relevant part differs from the earlier one in nothing that matters: in a lockfile,
+    /// packages may be removed, and packages of the same registries may be added.
+    pub fn allows_change(&self, before: &str, after: &str) -> bool {
+        before == after
+            || self.format == FileFormat::Lock
+                && lockfile_sources::only_adds_packages(before, after)
     }
 
     /// Returns true if the rule applies to a file.
@@ -108,11 +108,16 @@ impl WatchedFileRule {
             FileFormat::Toml => {
                 config_value::from_toml(&text).map(|value| self.relevant_values(value))
             }
-            FileFormat::Xml => xml::without_elements(&text, |path| self.is_excluded(path)),
-            FileFormat::Lock => Some(lockfile_sources::non_registry_sources(
+            FileFormat::Xml => {
+                xml_element_removal::without_elements(&text, |path| self.is_excluded(path))
+            }
+            FileFormat::Lock => Some(lockfile_sources::sources_and_hashes(
                 &text,
-                &self.registries,
-                &self.keys,
+                LockRule {
+                    format: self.lock,
+                    registries: &self.registries,
+                    keys: &self.keys,
+                },
             )),
         };
         read.unwrap_or(text)
@@ -143,7 +148,7 @@ impl WatchedFileRule {
         for key in &self.keys {
             parts.extend(value_path::values_at_path(&value, key));
         }
-        let usual = RegistrySpec {
+        let usual = RegistryDependencyForm {
             pattern: self.registry_spec.as_ref().map(|pattern| &pattern.0),
             keys: &self.registry_spec_keys,
         };

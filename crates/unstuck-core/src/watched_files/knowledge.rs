@@ -1,13 +1,13 @@
-//! Knowledge about tools and their files (`data/guard_files.toml`).
+//! Knowledge about tools and their files (`data/watched_files.toml`).
 
 use std::sync::OnceLock;
 
 use serde::Deserialize;
 
-use super::file_rule::WatchedFileRule;
+use super::file_rule::RelevantPartRule;
 use super::regex_pattern::RegexPattern;
 
-const BUILT_IN: &str = include_str!("../../data/guard_files.toml");
+const BUILT_IN: &str = include_str!("../../data/watched_files.toml");
 
 /// Knowledge about tools and their files.
 #[derive(Debug, Default, Deserialize)]
@@ -18,13 +18,10 @@ pub struct WatchedFileKnowledge {
     /// Programs that only start another one.
     pub wrappers: Vec<String>,
     /// Words after which a command continues with another program or file.
-    #[serde(rename = "carries")]
     pub continuation_words: Vec<String>,
     /// Directories of installed packages.
-    #[serde(rename = "installed")]
     pub package_directories: Vec<String>,
     /// Directories of build output.
-    #[serde(rename = "built")]
     pub build_directories: Vec<String>,
     /// Scripts of `package.json` that run on installation.
     pub lifecycle: Vec<String>,
@@ -33,14 +30,13 @@ pub struct WatchedFileKnowledge {
     /// Programs that execute the files they are given.
     pub interpreter: Vec<InterpreterSpec>,
     /// Tools and their files.
-    pub tool: Vec<WatchedTool>,
+    pub tool: Vec<ToolWatchedFiles>,
     /// Files that tools write themselves.
-    #[serde(rename = "written")]
     pub self_written: Vec<SelfWrittenFiles>,
     /// The rules for the relevant parts of files.
-    pub file: Vec<WatchedFileRule>,
+    pub file: Vec<RelevantPartRule>,
     #[serde(skip)]
-    whole: WatchedFileRule,
+    whole: RelevantPartRule,
 }
 
 /// A program that executes the files it is given.
@@ -78,14 +74,13 @@ pub struct SelfWrittenFiles {
 /// A tool, and the files that decide what it executes.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct WatchedTool {
+pub struct ToolWatchedFiles {
     /// The program names.
     pub names: Vec<String>,
     /// Its files in a directory and its parents.
     pub files: Vec<String>,
     /// Its files in directories below the project root.
     #[serde(default)]
-    #[serde(rename = "below")]
     pub files_below: Vec<String>,
     /// The files, or `file#key`, that list the directories for `files_below`; all directories if empty.
     #[serde(default)]
@@ -113,7 +108,7 @@ impl WatchedFileKnowledge {
     }
 
     /// Returns the rule for a file.
-    pub fn rule_for(&self, path: &str) -> &WatchedFileRule {
+    pub fn rule_for(&self, path: &str) -> &RelevantPartRule {
         let found = self.file.iter().find(|rule| rule.applies_to(path));
         found.unwrap_or(&self.whole)
     }
@@ -159,8 +154,8 @@ impl WatchedFileKnowledge {
         all.find(|one| is_one_of(&one.names, program))
     }
 
-    pub(super) fn tools_named(&self, program: &str, words: &[String]) -> Vec<&WatchedTool> {
-        let is_meant = |tool: &WatchedTool| {
+    pub(super) fn tools_named(&self, program: &str, words: &[String]) -> Vec<&ToolWatchedFiles> {
+        let is_meant = |tool: &ToolWatchedFiles| {
             tool.words.is_empty() || tool.words.iter().any(|word| words.contains(word))
         };
         let all = self.tool.iter();

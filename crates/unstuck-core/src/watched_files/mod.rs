@@ -1,7 +1,7 @@
 //! Watched files: the files that decide what an approved command executes, and the relevant part of each.
 //!
 //! The content of `package.json` decides what `npm install` does. So an approval is valid only while these files match
-//! what the owner last accepted. The knowledge about them is data (`data/guard_files.toml`); callers read the files.
+//! what the owner last accepted. The knowledge about them is data (`data/watched_files.toml`); callers read the files.
 //! Nothing here approves: a finding can only require approval.
 //!
 //! ```
@@ -16,23 +16,26 @@
 //! ```
 
 mod baseline;
-mod command_usage;
+mod command_tools_and_files;
 mod config_value;
-mod dependency_specs;
 mod file_rule;
 mod glob;
 mod knowledge;
 mod lockfile_sources;
+#[cfg(test)]
+mod lockfile_tests;
+mod lockfile_text_formats;
+mod non_registry_dependencies;
 mod regex_pattern;
 mod split_commands;
 #[cfg(test)]
 mod tests;
 mod value_path;
-mod xml;
+mod xml_element_removal;
 
-pub use baseline::{AcceptedPart, AcceptedParts};
-pub use command_usage::{CommandUsage, SingleCommand};
-pub use file_rule::WatchedFileRule;
+pub use baseline::{AcceptedFilePart, AcceptedFileParts};
+pub use command_tools_and_files::{CommandToolsAndFiles, SingleCommand};
+pub use file_rule::RelevantPartRule;
 pub use glob::{directory_matches, path_matches};
-pub use knowledge::{InterpreterSpec, SelfWrittenFiles, WatchedFileKnowledge, WatchedTool};
+pub use knowledge::{InterpreterSpec, SelfWrittenFiles, ToolWatchedFiles, WatchedFileKnowledge};
 pub use split_commands::split_commands;

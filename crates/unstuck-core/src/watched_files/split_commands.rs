@@ -1,6 +1,6 @@
 //! Splits a command generously: a finding can only require approval.
 
-use super::command_usage::SingleCommand;
+use super::command_tools_and_files::SingleCommand;
 
 /// Maximum nesting depth of quotes examined.
 const MAX_QUOTE_DEPTH: usize = 4;

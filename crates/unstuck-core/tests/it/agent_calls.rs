@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use unstuck_core::agent::{
-    Agent, AgentFile, Agents, BuildError, BuiltCommand, CommandInputs, ConversationRef, Invocation,
-    PromptChannel, PromptSource,
+    Agent, AgentCommandInputs, AgentDefinition, Agents, BuiltCommand, CommandBuildError,
+    ConversationStart, Invocation, PromptChannel, PromptSource,
 };
-use unstuck_core::decision::Capability;
+use unstuck_core::decision::RetryCapability;
 
 use crate::agents::{FILES, words};
 
@@ -47,14 +47,14 @@ struct Sample {
 }
 
 impl Sample {
-    fn call(&self) -> CommandInputs<'_> {
+    fn call(&self) -> AgentCommandInputs<'_> {
         let session = match (&self.resume, &self.message) {
-            (Some(id), Some(message)) => ConversationRef::Resume { id, message },
-            _ => ConversationRef::New {
+            (Some(id), Some(message)) => ConversationStart::Resume { id, message },
+            _ => ConversationStart::New {
                 id: self.new.as_deref(),
             },
         };
-        CommandInputs {
+        AgentCommandInputs {
             command: &self.command,
             prompt: &self.prompt,
             prompt_file: self.prompt_file.as_deref(),
@@ -125,11 +125,11 @@ fn every_agent_receives_long_prompts() {
             "command" => &["./agent".to_owned()],
             _ => &[],
         };
-        let call = CommandInputs {
+        let call = AgentCommandInputs {
             command,
             prompt: &prompt,
             prompt_file: Some("role.md"),
-            ..CommandInputs::default()
+            ..AgentCommandInputs::default()
         };
         let built = agent.build_command(&call).unwrap();
         assert!(built.command.iter().all(|word| word.len() < 99));
@@ -150,28 +150,31 @@ fn no_agent_gets_more_tools_than_the_role_allows() {
 fn capabilities_follow_from_the_placeholders() {
     let can = |line: &str| {
         let command = words(line);
-        let call = CommandInputs {
+        let call = AgentCommandInputs {
             command: &command,
-            ..CommandInputs::default()
+            ..AgentCommandInputs::default()
         };
         let can = agent("command").call_capabilities(&call);
         let always = [
-            Capability::Prompt,
-            Capability::Fresh,
-            Capability::Timeout,
-            Capability::OutputLimit,
+            RetryCapability::Prompt,
+            RetryCapability::Fresh,
+            RetryCapability::Timeout,
+            RetryCapability::OutputLimit,
         ];
         assert!(always.iter().all(|one| can.has(*one)));
-        (can.has(Capability::Model), can.has(Capability::Resume))
+        (
+            can.has(RetryCapability::Model),
+            can.has(RetryCapability::Resume),
+        )
     };
     assert_eq!(can("./agent"), (false, false));
     assert_eq!(can("./agent {model}"), (true, false));
     assert_eq!(can("./agent --id={session}"), (false, true));
     assert_eq!(can("./agent {?resume}"), (false, true));
     for id in ["claude", "codex", "gemini", "opencode", "goose", "aider"] {
-        let can = agent(id).call_capabilities(&CommandInputs::default());
+        let can = agent(id).call_capabilities(&AgentCommandInputs::default());
         assert!(
-            can.has(Capability::Model) && can.has(Capability::Resume),
+            can.has(RetryCapability::Model) && can.has(RetryCapability::Resume),
             "{id}"
         );
     }
@@ -179,25 +182,25 @@ fn capabilities_follow_from_the_placeholders() {
 
 #[test]
 fn unsupported_inputs_are_rejected_before_the_run() {
-    let of = |id: &str, call: CommandInputs<'_>| agent(id).build_command(&call).unwrap_err();
+    let of = |id: &str, call: AgentCommandInputs<'_>| agent(id).build_command(&call).unwrap_err();
     let some = &["x".to_owned()][..];
-    let resume = ConversationRef::Resume {
+    let resume = ConversationStart::Resume {
         id: "",
         message: "go on",
     };
-    let call = CommandInputs::default();
+    let call = AgentCommandInputs::default();
     let shown = [
         of("command", call),
         of(
             "claude",
-            CommandInputs {
+            AgentCommandInputs {
                 command: some,
                 ..call
             },
         ),
         of(
             "command",
-            CommandInputs {
+            AgentCommandInputs {
                 command: some,
                 model: Some("m"),
                 ..call
@@ -205,7 +208,7 @@ fn unsupported_inputs_are_rejected_before_the_run() {
         ),
         of(
             "command",
-            CommandInputs {
+            AgentCommandInputs {
                 command: some,
                 session: resume,
                 ..call
@@ -213,21 +216,21 @@ fn unsupported_inputs_are_rejected_before_the_run() {
         ),
         of(
             "codex",
-            CommandInputs {
+            AgentCommandInputs {
                 session: resume,
                 ..call
             },
         ),
         of(
             "codex",
-            CommandInputs {
+            AgentCommandInputs {
                 tools: some,
                 ..call
             },
         ),
         of(
             "command",
-            CommandInputs {
+            AgentCommandInputs {
                 command: some,
                 tools: some,
                 ..call
@@ -235,16 +238,16 @@ fn unsupported_inputs_are_rejected_before_the_run() {
         ),
         of("aider", call),
     ];
-    let shown: Vec<String> = shown.iter().map(BuildError::to_string).collect();
+    let shown: Vec<String> = shown.iter().map(CommandBuildError::to_string).collect();
     let expected = [
-        "the agent `command` has no command of its own: give the role one, such as command = [\"my-agent\", \"--model\", \"{model}\"]",
-        "the agent `claude` has its own command: leave `command` out of the role, and put what you add into `args`",
-        "the model of `command` cannot be chosen: its command has no {model}",
-        "`command` cannot go on with a conversation: its command has no {resume} or {session}",
-        "`codex` can only go on with a conversation whose id is known",
-        "`codex` has no option for allowed tools: leave `allowed_tools` out, and choose its sandbox with args = [\"--sandbox\", \"workspace-write\"]",
-        "`command` has no option for allowed tools: leave `allowed_tools` out",
-        "`aider` reads its prompt from a file, and there is none",
+        "agent `command` has no command; set one in the role, such as command = [\"my-agent\", \"--model\", \"{model}\"]",
+        "agent `claude` already has a command; remove `command` from the role and add arguments with `args`",
+        "cannot set the model of `command`: its command has no {model}",
+        "`command` cannot resume a conversation: its command has no {resume} or {session}",
+        "`codex` cannot resume a conversation without its id",
+        "`codex` has no option for allowed tools: omit `allowed_tools`, and choose its sandbox with args = [\"--sandbox\", \"workspace-write\"]",
+        "`command` has no option for allowed tools: omit `allowed_tools`",
+        "`aider` reads its prompt from a file, but none was written",
     ];
     assert_eq!(shown, expected);
 }
@@ -253,14 +256,14 @@ fn unsupported_inputs_are_rejected_before_the_run() {
 fn command_without_a_program_is_rejected() {
     for words in [&[][..], &[""], &["{model}"], &["{?resume}"]] {
         let command: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        let call = CommandInputs {
+        let call = AgentCommandInputs {
             command: &command,
             args: &["x".to_owned()],
-            ..CommandInputs::default()
+            ..AgentCommandInputs::default()
         };
         let built = agent("command").build_command(&call);
         assert!(
-            matches!(built, Err(BuildError::NoCommand { .. })),
+            matches!(built, Err(CommandBuildError::NoCommand { .. })),
             "{words:?}"
         );
     }
@@ -271,10 +274,10 @@ fn prompt_is_never_executed_by_a_shell_nor_longer_than_an_argument() {
     let prompt = "x".repeat(128 * 1024);
     let build = |words: &[&str], prompt: &str| {
         let command: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        let call = CommandInputs {
+        let call = AgentCommandInputs {
             command: &command,
             prompt,
-            ..CommandInputs::default()
+            ..AgentCommandInputs::default()
         };
         agent("command").build_command(&call)
     };
@@ -284,14 +287,14 @@ fn prompt_is_never_executed_by_a_shell_nor_longer_than_an_argument() {
     ] {
         let refused = build(words, "hi");
         assert!(
-            matches!(refused, Err(BuildError::PromptInShell { .. })),
+            matches!(refused, Err(CommandBuildError::PromptInShell { .. })),
             "{words:?}"
         );
     }
     assert!(build(&["sh", "-c", "agent \"$1\"", "sh", "{prompt}"], "hi").is_ok());
     assert_eq!(
         build(&["agent", "{prompt}"], &prompt),
-        Err(BuildError::TooLong { bytes: 128 * 1024 })
+        Err(CommandBuildError::TooLong { bytes: 128 * 1024 })
     );
     assert!(build(&["agent"], &prompt).is_ok());
 }
@@ -309,15 +312,17 @@ fn embedded_agents_have_no_problems() {
 #[test]
 fn user_agent_needs_only_its_command() {
     let text = "call.command = ['/opt/ours', 'run', ['--llm', '{model}'], ['--go-on', '{resume}']]";
-    let file = toml::from_str::<AgentFile>(text).unwrap().with_id("ours");
+    let file = toml::from_str::<AgentDefinition>(text)
+        .unwrap()
+        .with_id("ours");
     assert_eq!(file.check(), []);
     let agents = Agents::built_in().clone().with(file);
     let ours = agents.get("ours").unwrap();
     assert_eq!((ours.id(), ours.title()), ("ours", "ours"));
-    let call = CommandInputs {
+    let call = AgentCommandInputs {
         prompt: "fix it",
         model: Some("m"),
-        ..CommandInputs::default()
+        ..AgentCommandInputs::default()
     };
     let built = ours.build_command(&call).unwrap();
     assert_eq!(built.command, words("/opt/ours run --llm m"));
@@ -331,7 +336,7 @@ fn user_agent_needs_only_its_command() {
 #[test]
 fn user_agent_is_recognized_by_its_section_and_its_program() {
     let with = |id: &str, text: &str| {
-        let file = toml::from_str::<AgentFile>(text).unwrap().with_id(id);
+        let file = toml::from_str::<AgentDefinition>(text).unwrap().with_id(id);
         Agents::built_in().clone().with(file)
     };
     let known = |agents: &Agents, line: &str| {
@@ -383,18 +388,20 @@ fn problems_of_a_user_agent_are_reported() {
         output.text = [{ at = ["usage"] }, {}]
         output.session = [{ matches = "id: (" }, { matches = "id: .*" }]
     "#;
-    let file = toml::from_str::<AgentFile>(text).unwrap().with_id("ours");
+    let file = toml::from_str::<AgentDefinition>(text)
+        .unwrap()
+        .with_id("ours");
     let problems: Vec<String> = file.check().iter().map(ToString::to_string).collect();
     let begins = [
-        "call.command: its first word must be a program",
-        "call.command: a group has no words",
-        "call.command: {promt} is no placeholder, did you mean {prompt}?",
-        "call.command: the shell would run the prompt in `x {prompt}`",
-        "call.base_url.env: `A=B` is no name of a variable",
+        "call.command: must start with a program",
+        "call.command: empty group",
+        "call.command: unknown placeholder {promt}, did you mean {prompt}?",
+        "call.command: the shell would execute the prompt in `x {prompt}`",
+        "call.base_url.env: invalid variable name `A=B`",
         "output.text: the path `usage` must begin with `/`",
-        "output.text: `at` or `matches` must say where the value is",
-        "output.session: `matches` is no expression",
-        "output.session: `matches` needs a group",
+        "output.text: needs `at` or `matches`",
+        "output.session: `matches` is not a valid regular expression",
+        "output.session: `matches` needs a capture group",
     ];
     assert_eq!(problems.len(), begins.len(), "{problems:#?}");
     for (problem, begin) in problems.iter().zip(begins) {
@@ -427,11 +434,13 @@ fn every_agent_uses_a_gateway_as_its_samples_state() {
 #[test]
 fn agent_inherits_everything_but_its_program() {
     let text = "like = 'claude'\ncall.command = ['docker', 'run', '-i', 'box', 'claude', '-p', ['--model', '{model}']]";
-    let file = toml::from_str::<AgentFile>(text).unwrap().with_id("boxed");
+    let file = toml::from_str::<AgentDefinition>(text)
+        .unwrap()
+        .with_id("boxed");
     assert_eq!(file.check(), []);
     let agents = Agents::built_in().clone().with(file);
     let boxed = agents.get("boxed").unwrap();
-    let built = boxed.build_command(&CommandInputs::default()).unwrap();
+    let built = boxed.build_command(&AgentCommandInputs::default()).unwrap();
     assert_eq!(built.command, words("docker run -i box claude -p"));
     let told = boxed.read_output(r#"{"type":"result","result":"Done.","session_id":"1"}"#, "");
     assert_eq!(
@@ -451,7 +460,7 @@ fn agents_of_the_guide_are_valid() {
     #[derive(Deserialize)]
     struct Example {
         #[serde(default)]
-        agents: std::collections::BTreeMap<String, AgentFile>,
+        agents: std::collections::BTreeMap<String, AgentDefinition>,
         #[serde(default)]
         role: Vec<Role>,
     }
@@ -478,14 +487,14 @@ fn agents_of_the_guide_are_valid() {
         agents = agents.with(file);
     }
     for role in examples.iter().flat_map(|example| &example.role) {
-        let call = CommandInputs {
+        let call = AgentCommandInputs {
             command: &role.command,
             prompt: "fix it",
             prompt_file: Some("role.md"),
             model: role.model.as_deref(),
             tools: &role.allowed_tools,
             args: &role.args,
-            ..CommandInputs::default()
+            ..AgentCommandInputs::default()
         };
         agents
             .get(&role.agent)

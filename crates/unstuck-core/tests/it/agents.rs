@@ -3,10 +3,10 @@
 use proptest::prelude::*;
 use serde::Deserialize;
 use unstuck_core::agent::{
-    Agent, AgentFile, Agents, ChangeError, CommandChanges, ConversationChoice, Invocation,
-    PromptSource,
+    Agent, AgentDefinition, Agents, CommandChanges, CommandRewriteError, ConversationChoice,
+    Invocation, PromptSource,
 };
-use unstuck_core::decision::Capability;
+use unstuck_core::decision::RetryCapability;
 
 pub(crate) const FILES: [&str; 9] = [
     include_str!("../../data/agents/aider.toml"),
@@ -277,10 +277,10 @@ fn unfinished_step_is_named() {
     let open = step(call).unwrap();
     assert_eq!(
         open,
-        r#"`Bash {"command":"make"}`, whose result never came"#
+        r#"`Bash {"command":"make"}`, which returned no result"#
     );
     let done = step(&format!("{call}\n{result}")).unwrap();
-    assert!(done.starts_with("what comes after `Bash"), "{done}");
+    assert!(done.starts_with("the step after `Bash"), "{done}");
 }
 
 #[test]
@@ -338,9 +338,9 @@ fn interactive_command_cannot_be_changed() {
     };
     assert_eq!(
         invocation.with_changes(&changes),
-        Err(ChangeError::Interactive)
+        Err(CommandRewriteError::Interactive)
     );
-    assert!(!invocation.capabilities().has(Capability::Prompt));
+    assert!(!invocation.capabilities().has(RetryCapability::Prompt));
 }
 
 #[test]
@@ -349,20 +349,22 @@ fn conversation_can_be_resumed_once_it_is_known() {
     let invocation = Invocation::parse(claude, &words("claude -p fix"));
     let can = invocation.capabilities();
     assert!(
-        can.has(Capability::Prompt) && can.has(Capability::Model) && can.has(Capability::Fresh)
+        can.has(RetryCapability::Prompt)
+            && can.has(RetryCapability::Model)
+            && can.has(RetryCapability::Fresh)
     );
-    assert!(!can.has(Capability::Resume));
+    assert!(!can.has(RetryCapability::Resume));
     let knowing = invocation.with_reported_session(Some("11-22".to_owned()));
-    assert!(knowing.capabilities().has(Capability::Resume));
+    assert!(knowing.capabilities().has(RetryCapability::Resume));
     let aider = Agents::built_in().get("aider").unwrap();
     let invocation = Invocation::parse(aider, &words("aider --message fix"));
-    assert!(invocation.capabilities().has(Capability::Resume));
+    assert!(invocation.capabilities().has(RetryCapability::Resume));
 }
 
 #[test]
 fn user_can_add_an_agent() {
     let text = "id = 'ours'\ntitle = 'Ours'\nnames = ['ours']\n[prompt]\nflags = ['--do']\n[flags]\nmodel = ['--llm']";
-    let file: AgentFile = toml::from_str(text).unwrap();
+    let file: AgentDefinition = toml::from_str(text).unwrap();
     let agents = Agents::built_in().clone().with(file);
     let command = words("ours --do this");
     let invocation = Invocation::parse(agents.recognize(&command).unwrap(), &command);
@@ -375,7 +377,7 @@ fn user_can_add_an_agent() {
         invocation.with_changes(&changes).unwrap().command,
         words("ours --llm x --do that")
     );
-    assert!(toml::from_str::<AgentFile>(&format!("{text}\nunknown = 1")).is_err());
+    assert!(toml::from_str::<AgentDefinition>(&format!("{text}\nunknown = 1")).is_err());
 }
 
 fn any_command() -> impl Strategy<Value = Vec<String>> {

@@ -9,9 +9,9 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use unstuck_core::knowledge::Knowledge;
+use unstuck_core::knowledge::DiagnosisKnowledge;
 use unstuck_core::{
-    Category, Classifier, ClockReading, Diagnosis, Failure, Headers, Kind, Layer, LossyText,
+    Category, Classifier, ClockReading, Diagnosis, Failure, FailureLayer, Headers, Kind, LossyText,
     Timestamp,
 };
 
@@ -39,7 +39,7 @@ pub(crate) fn laws() -> ProptestConfig {
 
 /// Pieces that are relevant to the rules: their own patterns, and numbers and dates at the limits.
 static PIECES: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let knowledge = Knowledge::built_in();
+    let knowledge = DiagnosisKnowledge::built_in();
     let rules = knowledge.kinds.values().flat_map(|file| &file.rule);
     let patterns = rules.flat_map(|rule| rule.any.iter().chain(&rule.all).chain(&rule.none));
     let reading = &knowledge.text_rules;
@@ -106,8 +106,13 @@ fn text() -> impl Strategy<Value = Option<LossyText>> {
     option::weighted(0.6, bytes.prop_map(LossyText::from))
 }
 
-fn layer() -> impl Strategy<Value = Layer> {
-    select(vec![Layer::Api, Layer::Tool, Layer::Agent, Layer::Infra])
+fn layer() -> impl Strategy<Value = FailureLayer> {
+    select(vec![
+        FailureLayer::Api,
+        FailureLayer::Tool,
+        FailureLayer::Agent,
+        FailureLayer::Infra,
+    ])
 }
 
 fn name() -> impl Strategy<Value = Option<String>> {
@@ -200,7 +205,7 @@ fn any_moment() -> impl Strategy<Value = ClockReading> {
 
 /// A second classifier, so that no cached state of the first can make two results equal.
 static OTHER: LazyLock<Classifier> =
-    LazyLock::new(|| Classifier::new(Knowledge::built_in().clone()).unwrap());
+    LazyLock::new(|| Classifier::new(DiagnosisKnowledge::built_in().clone()).unwrap());
 
 fn sound(failure: &Failure, now: &ClockReading) -> Result<(), TestCaseError> {
     let diagnosis = Classifier::built_in().diagnose(failure, now);

@@ -3,20 +3,23 @@
 use std::time::Duration;
 
 use unstuck_core::agent::Agents;
-use unstuck_core::decision::{Action, Decision, ModelSwitch, ModelSwitchReason, RandomDraw};
+use unstuck_core::decision::{
+    Decision, ModelSwitch, ModelSwitchReason, RandomDraw, RecoveryAction,
+};
 use unstuck_core::diagnosis::RetryAfterSource;
+use unstuck_core::event::{ApiCallOutcome, ApiCallRecord};
 use unstuck_core::event::{
     AttemptEnd, AttemptFailed, AttemptStarted, AttemptSucceeded, AttemptUsage, CallFailed,
     CallHeld, CallResumed, ModelSwitched, OutputExcerpt, RunFinished, RunKind, RunOutcome,
     RunStarted, SessionSpec, VERSION,
 };
-use unstuck_core::event::{CallOutcome, CallRecord};
 use unstuck_core::views::{
     Actor, RunProjection, RunStatus, RunSummary, RunTimeline, SessionStatus, SessionSummary,
     UsageGap,
 };
 use unstuck_core::{
-    Event, EventRecord, Failure, Kind, Layer, Level, RetryPolicy, RunId, SessionState, Timestamp,
+    Event, EventRecord, Failure, FailureLayer, Kind, RecoveryLevel, RetryPolicy, RunId,
+    SessionState, Timestamp,
 };
 
 use crate::diagnose;
@@ -91,14 +94,14 @@ pub(crate) fn end(number: u32, cost_usd: Option<f64>) -> AttemptEnd {
 fn overloaded() -> unstuck_core::Diagnosis {
     diagnose(&Failure {
         status: Some(529),
-        ..Failure::new(Layer::Api)
+        ..Failure::new(FailureLayer::Api)
     })
 }
 
 pub(crate) fn failed(number: u32) -> Event {
     Event::from(Box::new(AttemptFailed {
         end: end(number, None),
-        diagnosis: diagnose(&Failure::new(Layer::Agent)),
+        diagnosis: diagnose(&Failure::new(FailureLayer::Agent)),
         validation_errors: Vec::new(),
         excerpt: OutputExcerpt::default(),
         check: None,
@@ -120,7 +123,7 @@ pub(crate) fn finished() -> Event {
         reason: "done".into(),
         attempts: 2,
         retry_count: 1,
-        recovery_level: Some(Level::Same),
+        recovery_level: Some(RecoveryLevel::Same),
         cost_usd: Some(0.5),
         duration_ms: 30_000,
     })
@@ -138,8 +141,8 @@ pub(crate) fn call_failed() -> Event {
         diagnosis: overloaded(),
         decision: Decision {
             kind: Kind::ServerOverloaded,
-            level: Some(Level::Alternative),
-            action: Action::Retry {
+            level: Some(RecoveryLevel::Alternative),
+            action: RecoveryAction::Retry {
                 delay,
                 until: second(1),
             },
@@ -152,6 +155,7 @@ pub(crate) fn call_failed() -> Event {
             is_stated_reset: false,
             give_up_at: None,
             wait_purpose: Default::default(),
+            selection: Default::default(),
             draw: RandomDraw(1),
             decided_at: second(0),
         },
@@ -163,7 +167,7 @@ pub(crate) fn call_failed() -> Event {
 }
 
 pub(crate) fn call_finished() -> Event {
-    Event::from(Box::new(CallRecord {
+    Event::from(Box::new(ApiCallRecord {
         call: "c1".into(),
         run: run(),
         session: run().session_id(1),
@@ -174,7 +178,7 @@ pub(crate) fn call_finished() -> Event {
         requested_model: Some("small".into()),
         model: Some("small".into()),
         is_stream: true,
-        outcome: CallOutcome::Recovered,
+        outcome: ApiCallOutcome::Recovered,
         status: 200,
         kind: Some(Kind::ServerOverloaded),
         attempts: 2,
@@ -280,7 +284,7 @@ fn calls_are_shown_with_the_attempt_in_which_they_happened() {
         Kind::ServerOverloaded
     );
     let ended = first.calls[0].finished.as_ref().unwrap();
-    assert_eq!(ended.outcome, CallOutcome::Recovered);
+    assert_eq!(ended.outcome, ApiCallOutcome::Recovered);
     assert_eq!(first.gateway_model_switches[0].to_model, "large");
     assert_eq!(first.model_switch, None);
     assert!(second.calls.is_empty() && second.gateway_model_switches.is_empty());
@@ -403,7 +407,7 @@ fn gateway_client_waits_with_its_calls() {
             Some(RetryAfterSource::Header)
         )
     );
-    assert_eq!(waits.next.unwrap().who, Actor::Gateway);
+    assert_eq!(waits.next.unwrap().actor, Actor::Gateway);
     events.push(resumed("c3"));
     assert_eq!(state(&events).until, Some(second(90)));
     events.push(resumed("c2"));

@@ -1,17 +1,20 @@
-//! Stored events as written by this version: a file that every later version must still read.
+//! Stored events as written by each version: files that every later version must still read.
 
 mod samples;
 
 use std::path::Path;
 
+use unstuck_core::decision::Selection;
 use unstuck_core::event::{Event, EventRecord, RunId, VERSION};
 use unstuck_testkit::golden::assert_golden;
 
-/// The events that version 1 wrote. Later versions read this file; they do not rewrite it.
+/// The events that this version writes.
+const EVENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/events-v2.jsonl");
+/// The same events as version 1 wrote them. Never rewritten.
 const EVENTS_V1: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/events-v1.jsonl");
 
-fn recorded() -> String {
-    std::fs::read_to_string(EVENTS_V1).unwrap()
+fn recorded(path: &str) -> String {
+    std::fs::read_to_string(path).unwrap()
 }
 
 /// Returns the samples as lines of one run, one second apart.
@@ -31,14 +34,20 @@ fn lines() -> String {
     (1..).zip(samples::all()).map(line).collect()
 }
 
+/// Parses the lines of a file into events.
+fn events(text: &str) -> Vec<Event> {
+    let parse = |line| serde_json::from_str::<EventRecord>(line).unwrap().event;
+    text.lines().map(parse).collect()
+}
+
 #[test]
 fn events_are_written_as_recorded() {
-    assert_golden(Path::new(EVENTS_V1), &lines());
+    assert_golden(Path::new(EVENTS), &lines());
 }
 
 #[test]
 fn recorded_events_round_trip_byte_for_byte() {
-    for line in recorded().lines() {
+    for line in recorded(EVENTS).lines() {
         let read: EventRecord = serde_json::from_str(line).unwrap();
         assert!(!matches!(read.event, Event::Unknown(_)), "{line}");
         assert_eq!(serde_json::to_string(&read).unwrap(), line);
@@ -47,17 +56,28 @@ fn recorded_events_round_trip_byte_for_byte() {
 
 #[test]
 fn recorded_events_are_read_as_the_values_that_were_written() {
-    let text = recorded();
-    let read = text.lines().map(|line| {
-        let read: EventRecord = serde_json::from_str(line).unwrap();
-        read.event
-    });
-    assert_eq!(read.collect::<Vec<_>>(), samples::all());
+    assert_eq!(events(&recorded(EVENTS)), samples::all());
+}
+
+#[test]
+fn events_of_version_1_are_read_as_the_values_that_were_written() {
+    let mut expected = samples::all();
+    expected.iter_mut().for_each(forget_selection);
+    assert_eq!(events(&recorded(EVENTS_V1)), expected);
+}
+
+/// Version 1 did not record the eligible actions.
+fn forget_selection(event: &mut Event) {
+    match event {
+        Event::DecisionMade(made) => made.decision.selection = Selection::default(),
+        Event::CallFailed(failed) => failed.decision.selection = Selection::default(),
+        _ => {}
+    }
 }
 
 #[test]
 fn every_kind_of_event_is_recorded() {
-    let text = recorded();
+    let text = recorded(EVENTS);
     let mut seen = [false; 31];
     for line in text.lines() {
         let read: EventRecord = serde_json::from_str(line).unwrap();

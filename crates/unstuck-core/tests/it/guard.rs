@@ -10,7 +10,8 @@ mod texts;
 
 use serde_json::{Value, json};
 use unstuck_core::command_policy::{
-    DirectoryKind, Evaluation, OnUnknown, PolicyContext, Proposal, RepairPolicy, evaluate,
+    CommandEvaluation, DirectoryProtection, OnUnlistedCommand, PolicyContext, Proposal,
+    RepairPolicy, evaluate,
 };
 
 /// Returns a well-formed proposal of a command.
@@ -44,7 +45,11 @@ fn texts(texts: &[&str]) -> Vec<String> {
 }
 
 /// Returns rules with these lists and default settings otherwise.
-fn rules(auto_approve: &[&str], require_human: &[&str], on_unknown: OnUnknown) -> RepairPolicy {
+fn rules(
+    auto_approve: &[&str],
+    require_human: &[&str],
+    on_unknown: OnUnlistedCommand,
+) -> RepairPolicy {
     RepairPolicy {
         auto_approve: texts(auto_approve),
         require_human: texts(require_human),
@@ -53,11 +58,11 @@ fn rules(auto_approve: &[&str], require_human: &[&str], on_unknown: OnUnknown) -
     }
 }
 
-fn judged(rules: &RepairPolicy, command: &str) -> Evaluation {
+fn judged(rules: &RepairPolicy, command: &str) -> CommandEvaluation {
     evaluate(
         rules,
         command,
-        &DirectoryKind::Ordinary,
+        &DirectoryProtection::Ordinary,
         &PolicyContext::default(),
     )
 }

@@ -1,4 +1,5 @@
 //! Integration tests of the core through its public API.
+#![expect(clippy::disallowed_methods, reason = "a test makes and looks at files")]
 #![cfg(test)]
 
 mod agent_calls;

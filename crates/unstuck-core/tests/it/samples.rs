@@ -1,7 +1,9 @@
 //! The samples and decoys of the knowledge files, each against all rules.
 
-use unstuck_core::knowledge::{KindKnowledge, Knowledge};
-use unstuck_core::{Classifier, ClockReading, Diagnosis, Failure, FailureRecord, Kind, Level};
+use unstuck_core::knowledge::{DiagnosisKnowledge, KindKnowledge};
+use unstuck_core::{
+    Classifier, ClockReading, Diagnosis, Failure, FailureRecord, Kind, RecoveryLevel,
+};
 
 fn read(case: &FailureRecord) -> Diagnosis {
     let at = case.now.as_deref().unwrap_or(super::NOW).parse().unwrap();
@@ -38,7 +40,7 @@ fn misread(kind: Kind, file: &KindKnowledge) -> Vec<String> {
 
 #[test]
 fn every_sample_is_classified_and_no_decoy_is() {
-    let misread: Vec<_> = Knowledge::with_samples()
+    let misread: Vec<_> = DiagnosisKnowledge::with_samples()
         .kinds
         .iter()
         .flat_map(|(kind, file)| misread(*kind, file))
@@ -53,7 +55,7 @@ fn every_sample_is_classified_and_no_decoy_is() {
 
 #[test]
 fn every_kind_but_unknown_has_three_samples_and_a_decoy() {
-    let thin: Vec<_> = Knowledge::with_samples()
+    let thin: Vec<_> = DiagnosisKnowledge::with_samples()
         .kinds
         .iter()
         .filter(|(kind, file)| {
@@ -104,8 +106,8 @@ fn exhausted_budget_escalates_and_a_step_limit_continues() {
         assert_eq!(diagnosis.kind, Kind::StepLimit, "{subtype}");
         diagnosis.level
     };
-    assert_eq!(level("error_max_budget_usd"), Some(Level::Escalate));
-    assert_eq!(level("error_max_turns"), Some(Level::Alternative));
+    assert_eq!(level("error_max_budget_usd"), Some(RecoveryLevel::Escalate));
+    assert_eq!(level("error_max_turns"), Some(RecoveryLevel::Alternative));
 }
 
 /// Waiting half an hour does not help with an untrusted certificate or a merge conflict.
@@ -179,7 +181,7 @@ fn hint_matches_its_reader() {
         "Log in, or set the provider's API key."
     );
     for kind in Kind::ALL {
-        let file = Knowledge::built_in().kind(*kind);
+        let file = DiagnosisKnowledge::built_in().kind(*kind);
         assert!(!file.hint.contains("by itself then"), "{kind}");
     }
 }

@@ -4,7 +4,7 @@ use unstuck_core::decision::WaitPurpose;
 use unstuck_core::diagnosis::RetryAfterSource;
 use unstuck_core::event::{AttemptFailed, OutputExcerpt, WaitStarted};
 use unstuck_core::views::{
-    Actor, ExpectedAction, NextAction, RunStatus, RunSummary, SessionStatus, SessionSummary,
+    Actor, NextAction, NextActionAndTime, RunStatus, RunSummary, SessionStatus, SessionSummary,
 };
 use unstuck_core::{Event, EventRecord, Failure, Kind};
 
@@ -18,8 +18,8 @@ fn status(events: &[EventRecord], is_alive: bool) -> SessionStatus {
     let view = RunSummary::from_events(events).unwrap();
     let of_run = SessionStatus::for_run(&view, is_alive);
     let session = SessionSummary::from_events(events).pop().unwrap();
-    let is_abandoned = view.finished.is_none() && !is_alive;
-    assert_eq!(of_run, SessionStatus::for_session(&session, is_abandoned));
+    let is_orphaned = view.finished.is_none() && !is_alive;
+    assert_eq!(of_run, SessionStatus::for_session(&session, is_orphaned));
     of_run
 }
 
@@ -51,9 +51,9 @@ fn waiting(seconds: i64, stated: bool, parked: bool) -> Event {
     })
 }
 
-fn step(who: Actor, action: NextAction, at: Option<i64>) -> Option<ExpectedAction> {
-    Some(ExpectedAction {
-        who,
+fn step(who: Actor, action: NextAction, at: Option<i64>) -> Option<NextActionAndTime> {
+    Some(NextActionAndTime {
+        actor: who,
         action,
         at: at.map(second),
     })
@@ -166,7 +166,7 @@ fn five_fields_have_stable_names() {
             "reason": "server_overloaded",
             "until": second(1),
             "source": "guess",
-            "next": { "who": "gateway", "action": "retry", "at": second(1) },
+            "next": { "actor": "gateway", "action": "retry", "at": second(1) },
         })
     );
 }

@@ -11,10 +11,10 @@ use unstuck_core::agent::Agents;
 use unstuck_core::loop_detection::{
     LoopDetector, LoopKind, LoopLimits, LoopSignal, detect_question_answer,
 };
-use unstuck_core::planner::{PromptContext, PromptLimits, PromptTemplates};
-use unstuck_core::{Failure, Kind, Level};
+use unstuck_core::recovery_plan::{PromptNoteLimits, PromptNoteTemplates, PromptNoteVars};
+use unstuck_core::{Failure, Kind, RecoveryLevel};
 
-const FILE: &str = include_str!("../../data/stuck.toml");
+const FILE: &str = include_str!("../../data/loop_detection.toml");
 
 #[derive(Debug, Deserialize)]
 struct Samples {
@@ -134,7 +134,7 @@ fn signal_is_a_certain_diagnosis_and_the_next_prompt_names_the_repetition() {
     let sign = watched("", &text).unwrap();
     let diagnosis = sign.diagnosis();
     assert_eq!((diagnosis.kind, diagnosis.confidence), (Kind::Stuck, 1.0));
-    assert_eq!(diagnosis.level, Some(Level::Alternative));
+    assert_eq!(diagnosis.level, Some(RecoveryLevel::Alternative));
     assert_eq!(diagnosis.evidence.rule, "stuck.repeating_output");
     assert!(diagnosis.evidence.line.contains("I will read the file"));
     assert_eq!(
@@ -152,9 +152,9 @@ fn signal_is_a_certain_diagnosis_and_the_next_prompt_names_the_repetition() {
     };
     assert_ne!(other.diagnosis().fingerprint, diagnosis.fingerprint);
 
-    let context = PromptContext::from_failure(&Failure::agent("claude"), &diagnosis);
-    let prompts = PromptTemplates::load_embedded().unwrap();
-    let limits = PromptLimits::default();
+    let context = PromptNoteVars::from_failure(&Failure::agent("claude"), &diagnosis);
+    let prompts = PromptNoteTemplates::load_embedded().unwrap();
+    let limits = PromptNoteLimits::default();
     let prompt = prompts
         .apply("Task", "approach", &context, &limits)
         .unwrap();
@@ -169,6 +169,6 @@ fn signal_is_a_certain_diagnosis_and_the_next_prompt_names_the_repetition() {
 fn signals_round_trip() {
     let sign = watched("", &"Let me have another look at the file.\n".repeat(99)).unwrap();
     let written = serde_json::to_value(&sign).unwrap();
-    assert_eq!(written["what"], "repeating_output");
+    assert_eq!(written["kind"], "repeating_output");
     assert_eq!(serde_json::from_value::<LoopSignal>(written).unwrap(), sign);
 }

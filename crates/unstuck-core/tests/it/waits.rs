@@ -323,7 +323,7 @@ fn rule_captures_the_wait_by_a_named_group() {
         any = ['/cooling down for (?P<seconds>\d+) ticks/', '/back at (?P<clock>\d+:\d+)/']
     "#;
     let overlay: unstuck_core::knowledge::KnowledgeOverlay = toml::from_str(config).unwrap();
-    let knowledge = unstuck_core::knowledge::Knowledge::built_in().with_overlay(overlay);
+    let knowledge = unstuck_core::knowledge::DiagnosisKnowledge::built_in().with_overlay(overlay);
     let classifier = unstuck_core::Classifier::new(knowledge).unwrap();
     let now = unstuck_core::ClockReading::utc("2026-11-15T20:00:00Z".parse().unwrap());
     let wait = |text: &str| {

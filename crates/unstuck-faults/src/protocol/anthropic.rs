@@ -1,4 +1,4 @@
-//! Anthropic Messages.
+//! Writes answers and refusals in the format of Anthropic Messages.
 
 use serde_json::{Value, json};
 

@@ -2,12 +2,12 @@
 
 mod anthropic;
 mod auxiliary_endpoints;
-mod chat;
 mod gemini;
 mod model_call;
+mod openai_chat;
 mod openai_error;
+mod openai_responses;
 mod rate_limit_headers;
-mod responses;
 mod retry_after;
 mod retry_after_format;
 mod route;
@@ -19,7 +19,7 @@ pub(crate) use rate_limit_headers::{LimitUnit, OverLimit, RateLimitStatus, Remai
 pub(crate) use retry_after::{Headers, RetryAfterHint, whole_seconds};
 pub use retry_after_format::RetryAfterFormat;
 pub(crate) use route::{AuxiliaryQuery, Route};
-pub(crate) use text_chunks::ChunkSpec;
+pub(crate) use text_chunks::TextChunkSpec;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -61,7 +61,7 @@ pub(crate) struct ModelMessage {
     pub(crate) model: String,
     pub(crate) content: MessageContent,
     pub(crate) usage: ChargedTokens,
-    pub(crate) pieces: ChunkSpec,
+    pub(crate) pieces: TextChunkSpec,
 }
 
 /// The charged tokens.
@@ -125,8 +125,8 @@ impl Protocol {
     pub(crate) fn document(self, message: &ModelMessage) -> Value {
         match self {
             Self::Anthropic => anthropic::document(message),
-            Self::Responses => responses::document(message),
-            Self::Chat => chat::document(message),
+            Self::Responses => openai_responses::document(message),
+            Self::Chat => openai_chat::document(message),
             Self::Gemini => gemini::document(message),
         }
     }
@@ -135,8 +135,8 @@ impl Protocol {
     pub(crate) fn stream(self, message: &ModelMessage, call: &ModelCall) -> Vec<String> {
         match self {
             Self::Anthropic => anthropic::stream(message),
-            Self::Responses => responses::stream(message),
-            Self::Chat => chat::stream(message, call),
+            Self::Responses => openai_responses::stream(message),
+            Self::Chat => openai_chat::stream(message, call),
             Self::Gemini => gemini::stream(message),
         }
     }
@@ -151,7 +151,7 @@ impl Protocol {
         let refused = self.refusal_response(rejection, &message.model, message.number);
         match self {
             Self::Anthropic => format!("event: error\ndata: {}\n\n", refused.body),
-            Self::Responses => responses::failed_event(message, &refused, after),
+            Self::Responses => openai_responses::failed_event(message, &refused, after),
             Self::Chat => format!("data: {}\n\n", refused.body),
             Self::Gemini => format!("data: {}\r\n\r\n", refused.body),
         }
@@ -171,14 +171,14 @@ impl Protocol {
     }
 
     /// Returns the numbers of closing frames of a text stream.
-    pub(crate) fn closing_frames(self, call: &ModelCall) -> ClosingFrames {
+    pub(crate) fn closing_frames(self, call: &ModelCall) -> ClosingFrameCounts {
         let usage = usize::from(call.wants_usage);
         let (marker, with_reason) = match self {
             Self::Anthropic => (1, 2),
             Self::Chat => (1, 2 + usage),
             Self::Responses | Self::Gemini => (1, 1),
         };
-        ClosingFrames {
+        ClosingFrameCounts {
             marker,
             with_reason,
         }
@@ -217,9 +217,9 @@ impl Protocol {
     }
 }
 
-/// The numbers of closing frames of a stream.
+/// The number of closing frames of a stream: the end marker alone, and with the stop reason.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ClosingFrames {
+pub(crate) struct ClosingFrameCounts {
     /// Frames of the end marker alone.
     pub(crate) marker: usize,
     /// Frames from the stop reason to the end.

@@ -2,7 +2,7 @@
 
 /// The number and size of the chunks of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct ChunkSpec {
+pub(crate) struct TextChunkSpec {
     /// Number of chunks; up to 4 if absent.
     pub(crate) count: Option<usize>,
     /// Bytes per chunk.
@@ -12,7 +12,7 @@ pub(crate) struct ChunkSpec {
 /// Maximum size of a chunk and of a stream, so that a typo in a script does not exhaust the memory.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 
-impl ChunkSpec {
+impl TextChunkSpec {
     /// Returns the text repeated or cut to the requested length; unchanged unless both numbers are set.
     pub(crate) fn resize(self, text: String) -> String {
         let (Some(count), Some(bytes)) = (self.count, self.bytes) else {
@@ -105,7 +105,7 @@ mod tests {
             assert!(split_words(text).len() <= 4);
             for count in [None, Some(0), Some(1), Some(3), Some(100)] {
                 for bytes in [None, Some(0), Some(1), Some(5)] {
-                    let pieces = ChunkSpec { count, bytes };
+                    let pieces = TextChunkSpec { count, bytes };
                     assert_eq!(pieces.split(text).concat(), text, "{pieces:?}");
                 }
             }
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_resized_text_has_the_requested_number_of_chunks() {
-        let pieces = ChunkSpec {
+        let pieces = TextChunkSpec {
             count: Some(100),
             bytes: Some(40),
         };

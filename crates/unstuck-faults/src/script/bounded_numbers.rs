@@ -5,7 +5,7 @@ use serde::{Deserialize, de::Unexpected};
 
 /// Parses a number from 0 to 1.
 pub(super) fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
-    check_bounds(f64::deserialize(deserializer)?, 1.0, "a share from 0 to 1")
+    check_bounds(f64::deserialize(deserializer)?, 1.0, "a number from 0 to 1")
 }
 
 /// Parses a number of at least 0.
@@ -21,7 +21,7 @@ pub(super) fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, 
 pub(super) fn rate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
     let rate = amount(deserializer)?;
     if rate == 0.0 {
-        return Err(D::Error::custom("expected a number above 0"));
+        return Err(D::Error::custom("expected a number greater than 0"));
     }
     Ok(Some(rate))
 }

@@ -11,7 +11,7 @@ use super::latency::Latency;
 /// The concurrent capacity of the server; requests beyond it are queued, and beyond the queue refused as overload.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Capacity {
+pub struct ServerCapacity {
     /// Requests begun per second; unlimited if absent.
     #[serde(deserialize_with = "rate")]
     pub per_second: Option<f64>,
@@ -59,7 +59,7 @@ pub struct KeyLimits {
     pub window: Duration,
 }
 
-impl Default for Capacity {
+impl Default for ServerCapacity {
     fn default() -> Self {
         Self {
             per_second: None,

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use unstuck_core::Timestamp;
 
-use super::{FaultMix, Reply, RequestView, ResponsePace, Script, ScriptStep, StepRepeat};
+use super::{FaultMix, MatchableRequest, Reply, ResponsePace, Script, ScriptStep, StepRepeat};
 
-/// A script being played.
+/// The progress of a script: its steps with their remaining uses.
 #[derive(Debug)]
 pub(crate) struct ScriptCursor {
     steps: Vec<StepProgress>,
@@ -45,7 +45,7 @@ pub(crate) struct SelectedReply {
 
 /// The kind of a request: model call or auxiliary query; the latter only gets steps that name its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RequestKind {
+pub(crate) enum ModelCallOrQuery {
     Model,
     Auxiliary,
 }
@@ -72,14 +72,14 @@ impl ScriptCursor {
     /// `failures` overrides the mix's own share.
     pub(crate) fn select(
         &mut self,
-        asking: &RequestView<'_>,
-        asked: RequestKind,
+        asking: &MatchableRequest<'_>,
+        asked: ModelCallOrQuery,
         failures: Option<f64>,
         now: Timestamp,
     ) -> Option<SelectedReply> {
         let mut last = None;
         for (index, playing) in self.steps.iter_mut().enumerate() {
-            let is_for = asked == RequestKind::Model || playing.step.when.path.is_some();
+            let is_for = asked == ModelCallOrQuery::Model || playing.step.when.path.is_some();
             if !is_for || !playing.matches(asking) {
                 continue;
             }
@@ -89,10 +89,10 @@ impl ScriptCursor {
             }
         }
         match (&mut self.mix, asked, last) {
-            (Some(mixing), RequestKind::Model, _) => {
+            (Some(mixing), ModelCallOrQuery::Model, _) => {
                 Some(mixing.draw_reply(asking, failures, self.pace))
             }
-            (_, RequestKind::Model, Some(index)) => {
+            (_, ModelCallOrQuery::Model, Some(index)) => {
                 Some(self.steps[index].take_reply(self.pace, now))
             }
             _ => None,
@@ -102,7 +102,7 @@ impl ScriptCursor {
 
 impl StepProgress {
     /// True if the condition matches the request; counts it if everything except the position matches.
-    fn matches(&mut self, asking: &RequestView<'_>) -> bool {
+    fn matches(&mut self, asking: &MatchableRequest<'_>) -> bool {
         if !self.step.when.matches(asking) {
             return false;
         }
@@ -153,7 +153,7 @@ impl MixProgress {
 
     fn draw_reply(
         &mut self,
-        asking: &RequestView<'_>,
+        asking: &MatchableRequest<'_>,
         failures: Option<f64>,
         pace: ResponsePace,
     ) -> SelectedReply {

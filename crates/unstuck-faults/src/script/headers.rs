@@ -14,7 +14,7 @@ pub(super) fn deserialize_headers<'de, D: Deserializer<'de>>(
     for (name, value) in &headers {
         if name.parse::<HeaderName>().is_err() || HeaderValue::from_str(value).is_err() {
             return Err(D::Error::custom(format!(
-                "`{name}: {value}` cannot be a header"
+                "`{name}: {value}` is not a valid header"
             )));
         }
     }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor, value::MapAccessDeserializer};
 
 use super::duration;
-use crate::randomness::{DrawPurpose, RequestRng};
+use crate::randomness::{RandomDrawPurpose, RequestRng};
 
 /// The 99th percentile of the standard normal distribution.
 const P99: f64 = 2.326_347_874_040_841;
@@ -40,7 +40,12 @@ impl Latency {
     /// No delay.
     pub const NONE: Self = Self::Fixed(Duration::ZERO);
 
-    pub(crate) fn draw(self, chance: RequestRng, purpose: DrawPurpose, index: u64) -> Duration {
+    pub(crate) fn draw(
+        self,
+        chance: RequestRng,
+        purpose: RandomDrawPurpose,
+        index: u64,
+    ) -> Duration {
         match self {
             Self::Fixed(time) => time,
             Self::Uniform { min, max } => {
@@ -89,7 +94,7 @@ impl<'de> Deserialize<'de> for Latency {
     }
 }
 
-const FORMS: &str = "a time like \"20ms\", { min = \"5ms\", max = \"20ms\" } or { median = \"300ms\", p99 = \"2s\" }";
+const FORMS: &str = "a duration such as \"20ms\", { min = \"5ms\", max = \"20ms\" } or { median = \"300ms\", p99 = \"2s\" }";
 
 struct LatencyVisitor;
 
@@ -113,7 +118,7 @@ impl<'de> Visitor<'de> for LatencyVisitor {
                 Ok(Latency::Lognormal { median, p99 })
             }
             _ => Err(A::Error::custom(format!(
-                "expected {FORMS}, the smaller value first"
+                "expected {FORMS}, with the smaller value first"
             ))),
         }
     }
@@ -128,7 +133,7 @@ mod tests {
             .map(|number| {
                 latency.draw(
                     RequestRng::for_request(3, number),
-                    DrawPurpose::FirstByte,
+                    RandomDrawPurpose::FirstByte,
                     0,
                 )
             })

@@ -3,34 +3,34 @@
 //! A request takes the first matching step that is not used up. When all matching steps are used up, the mix applies;
 //! without one, the last of those steps is repeated.
 
-mod answer;
 mod bounded_numbers;
 mod capacity;
 mod cursor;
 mod duration;
+mod fault_mix;
 mod headers;
 mod latency;
-mod mix;
-mod pace;
 mod reply;
-mod reply_table;
+mod reply_parameters;
+mod reply_parser;
 mod request_condition;
+mod response_pace;
 mod step;
 mod stream_fault;
 mod tls;
 
-pub use answer::{AnswerSpec, ToolCall, ToolFailure, UsageLimit};
-pub use capacity::{Capacity, CapacityPhase, KeyLimits};
-pub(crate) use cursor::{RequestKind, ScriptCursor, SelectedReply};
+pub use capacity::{CapacityPhase, KeyLimits, ServerCapacity};
+pub(crate) use cursor::{ModelCallOrQuery, ScriptCursor, SelectedReply};
+pub use fault_mix::{FaultMix, WeightedFault};
 pub use latency::Latency;
-pub use mix::{FaultMix, WeightedFault};
-pub use pace::ResponsePace;
 pub use reply::Reply;
-pub(crate) use request_condition::RequestView;
+pub use reply_parameters::{AnswerSpec, ToolCall, ToolFailure, UsageLimit};
+pub(crate) use request_condition::MatchableRequest;
 pub use request_condition::{RequestCondition, RequestRange};
+pub use response_pace::ResponsePace;
 pub use step::{ScriptStep, StepRepeat};
-pub use stream_fault::{CutMode, ResetPoint, StreamErrorKind};
-pub use tls::{CertificateFault, HandshakeFault, TlsScript};
+pub use stream_fault::{ConnectionResetPoint, StreamCutMode, StreamErrorKind};
+pub use tls::{CertificateFault, HandshakeFault, TlsOptions};
 
 use std::path::Path;
 
@@ -46,8 +46,8 @@ use crate::error::FaultsError;
 /// | `[mix]`, `[[mix.fault]]` | a seeded random mix for requests without a remaining step ([`FaultMix`]) |
 /// | `[pace]` | `first_byte`, `between`, `chunks`, `chunk_bytes` ([`ResponsePace`], [`Latency`]) |
 /// | `[limits]` | requests and tokens per minute and key ([`KeyLimits`]) |
-/// | `[capacity]`, `[[phase]]` | the capacity, and phases with less of it ([`Capacity`], [`CapacityPhase`]) |
-/// | `[tls]` | the port speaks TLS as well, with a bad certificate or broken handshakes ([`TlsScript`]) |
+/// | `[capacity]`, `[[phase]]` | the capacity, and phases with less of it ([`ServerCapacity`], [`CapacityPhase`]) |
+/// | `[tls]` | the port speaks TLS as well, with a bad certificate or broken handshakes ([`TlsOptions`]) |
 /// | `passthrough = "echo"` | auxiliary queries get an exact copy of their request ([`Passthrough`]) |
 /// | `record = false` | requests are counted but not kept, for benchmarks |
 ///
@@ -105,10 +105,10 @@ pub struct Script {
     pub(crate) mix: Option<FaultMix>,
     pub(crate) pace: ResponsePace,
     pub(crate) limits: Option<KeyLimits>,
-    pub(crate) capacity: Option<Capacity>,
+    pub(crate) capacity: Option<ServerCapacity>,
     #[serde(rename = "phase")]
     pub(crate) phases: Vec<CapacityPhase>,
-    pub(crate) tls: Option<TlsScript>,
+    pub(crate) tls: Option<TlsOptions>,
     pub(crate) passthrough: Passthrough,
     pub(crate) record: bool,
 }
@@ -176,7 +176,7 @@ impl Script {
 
     /// Sets the capacity of the server.
     #[must_use]
-    pub fn with_capacity(mut self, capacity: Capacity) -> Self {
+    pub fn with_capacity(mut self, capacity: ServerCapacity) -> Self {
         self.capacity = Some(capacity);
         self
     }
@@ -190,7 +190,7 @@ impl Script {
 
     /// Enables TLS.
     #[must_use]
-    pub fn with_tls(mut self, tls: TlsScript) -> Self {
+    pub fn with_tls(mut self, tls: TlsOptions) -> Self {
         self.tls = Some(tls);
         self
     }
@@ -215,6 +215,7 @@ impl Script {
     }
 
     /// Reads a script from a TOML file.
+    #[expect(clippy::disallowed_methods, reason = "a script that the user names")]
     pub fn from_file(path: &Path) -> Result<Self, FaultsError> {
         let text = std::fs::read_to_string(path).map_err(FaultsError::file(path))?;
         toml::from_str(&text).map_err(FaultsError::script_file(path))

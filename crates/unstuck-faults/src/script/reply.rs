@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::answer::{AnswerSpec, ToolCall, ToolFailure, UsageLimit};
 use super::duration;
 use super::headers;
-use super::stream_fault::{CutMode, ResetPoint, StreamErrorKind};
+use super::reply_parameters::{AnswerSpec, ToolCall, ToolFailure, UsageLimit};
+use super::stream_fault::{ConnectionResetPoint, StreamCutMode, StreamErrorKind};
 use crate::protocol::RetryAfterFormat;
 
 /// The reply to a request; errors have the format of the request's protocol.
@@ -115,13 +115,13 @@ pub enum Reply {
         after: usize,
         /// Way it breaks off; the connection is closed if absent.
         #[serde(default)]
-        by: CutMode,
+        by: StreamCutMode,
     },
     /// The connection is reset (a real RST).
     Reset {
         /// Progress of the answer before the reset; before its headers if absent.
         #[serde(default)]
-        by: ResetPoint,
+        by: ConnectionResetPoint,
     },
     /// The connection is closed without any answer.
     Close,

@@ -50,7 +50,7 @@ pub struct RequestRange {
 
 /// The parts of a request that conditions check.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct RequestView<'a> {
+pub(crate) struct MatchableRequest<'a> {
     pub(crate) protocol: Protocol,
     pub(crate) path: &'a str,
     pub(crate) headers: &'a HeaderMap,
@@ -61,7 +61,7 @@ pub(crate) struct RequestView<'a> {
 
 impl RequestCondition {
     /// True if the condition matches a request, regardless of its position.
-    pub(crate) fn matches(&self, asking: &RequestView<'_>) -> bool {
+    pub(crate) fn matches(&self, asking: &MatchableRequest<'_>) -> bool {
         let call = asking.call;
         contains(&call.model, &self.model)
             && contains(&call.prompt, &self.prompt)
@@ -147,7 +147,7 @@ impl Visitor<'_> for NthVisitor {
     type Value = RequestRange;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a place counted from 1, such as 3, \"3-7\" or \"3-\"")
+        f.write_str("a request number or range starting at 1, such as 3, \"3-7\" or \"3-\"")
     }
 
     fn visit_i64<E: Error>(self, place: i64) -> Result<RequestRange, E> {

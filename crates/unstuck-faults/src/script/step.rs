@@ -6,10 +6,10 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
-use super::pace::ResponsePace;
 use super::reply::Reply;
-use super::reply_table::{ExtraKeys, ReplyTable};
+use super::reply_parser::{ConditionalReply, ExtraTableKeys};
 use super::request_condition::{RequestCondition, RequestRange};
+use super::response_pace::ResponsePace;
 
 /// A reply to one or more requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -130,7 +130,7 @@ impl Visitor<'_> for TimesVisitor {
     type Value = StepRepeat;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a number, a time such as \"25s\", or \"always\"")
+        f.write_str("a number, a duration such as \"25s\", or \"always\"")
     }
 
     fn visit_i64<E: Error>(self, count: i64) -> Result<StepRepeat, E> {
@@ -155,7 +155,7 @@ struct StepExtra {
     pace: Option<ResponsePace>,
 }
 
-impl ExtraKeys for StepExtra {
+impl ExtraTableKeys for StepExtra {
     const KEYS: &'static str = "`when`, `times` and `pace`";
 
     fn read_key<'de, A: MapAccess<'de>>(
@@ -174,7 +174,7 @@ impl ExtraKeys for StepExtra {
 
 impl<'de> Deserialize<'de> for ScriptStep {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let entry = ReplyTable::<StepExtra>::deserialize(deserializer)?;
+        let entry = ConditionalReply::<StepExtra>::deserialize(deserializer)?;
         // A step that names positions applies to all of them.
         let usual = if entry.when.nth.is_some() || entry.when.every.is_some() {
             StepRepeat::Always

@@ -5,7 +5,7 @@ use serde::Deserialize;
 /// The way a stream breaks off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum CutMode {
+pub enum StreamCutMode {
     /// The connection is closed without a proper end.
     #[default]
     Close,
@@ -18,7 +18,7 @@ pub enum CutMode {
 /// The progress of an answer before its connection is reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ResetPoint {
+pub enum ConnectionResetPoint {
     /// Before the headers.
     #[default]
     BeforeHeaders,

@@ -6,10 +6,10 @@ use serde::Deserialize;
 
 use super::step::StepRepeat;
 
-/// Enables TLS on the server's port, with a certificate created at the start.
+/// The TLS options of a script: they enable TLS on the server's port, with a certificate created at the start.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct TlsScript {
+pub struct TlsOptions {
     /// Fault of the certificate.
     pub certificate: CertificateFault,
     /// Number of handshakes that fail before others succeed: a number or `"always"`.
@@ -48,7 +48,7 @@ pub enum HandshakeFault {
     Reset,
 }
 
-impl Default for TlsScript {
+impl Default for TlsOptions {
     fn default() -> Self {
         Self {
             certificate: CertificateFault::default(),

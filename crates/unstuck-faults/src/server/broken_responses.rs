@@ -7,15 +7,18 @@ use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::CONTENT_LENGTH;
 
-use super::answer::{EVENTS, JSON, PacedResponse, ReplyContext, paced_response};
-use super::body::{BodyEnd, BodyPiece, PacedBody, Pings};
-use super::raw_connection::{ConnectionEnded, Takeover};
+use super::paced_body::{BodyEnd, BodyPiece, PacedBody, Pings};
+use super::raw_connection::{ConnectionEndedByScript, RawConnectionFault};
+use super::response_builder::{EVENTS, JSON, PacedResponse, ReplyContext, paced_response};
 use crate::protocol::Rejection;
-use crate::script::{CutMode, Reply, ResetPoint, StreamErrorKind};
+use crate::script::{ConnectionResetPoint, Reply, StreamCutMode, StreamErrorKind};
 
 impl ReplyContext<'_> {
     /// Returns the answer of a broken reply.
-    pub(super) fn broken_response(&self, reply: &Reply) -> Result<PacedResponse, ConnectionEnded> {
+    pub(super) fn broken_response(
+        &self,
+        reply: &Reply,
+    ) -> Result<PacedResponse, ConnectionEndedByScript> {
         Ok(match reply {
             Reply::Stall => self.body(Vec::new(), BodyEnd::Silence(None)),
             Reply::StallAt {
@@ -48,7 +51,7 @@ impl ReplyContext<'_> {
             Reply::BadFraming => return Err(self.bad_framing()),
             Reply::NotHttp => {
                 let nonsense = Bytes::from_static(b"\x00\x15\x03 this is not HTTP\r\n\r\n");
-                return Err(self.end_connection(Takeover::Bytes(nonsense)));
+                return Err(self.end_connection(RawConnectionFault::Bytes(nonsense)));
             }
             _ => self.refusal(&Rejection::NoStep),
         })
@@ -87,15 +90,15 @@ impl ReplyContext<'_> {
         response
     }
 
-    fn cut(&self, after: usize, by: CutMode) -> PacedResponse {
+    fn cut(&self, after: usize, by: StreamCutMode) -> PacedResponse {
         let end = match by {
-            CutMode::Close => BodyEnd::Cut,
-            CutMode::Reset => BodyEnd::Reset(Arc::clone(self.line)),
-            CutMode::End => BodyEnd::Complete,
+            StreamCutMode::Close => BodyEnd::Cut,
+            StreamCutMode::Reset => BodyEnd::Reset(Arc::clone(self.line)),
+            StreamCutMode::End => BodyEnd::Complete,
         };
         if !self.call.wants_stream {
             return match by {
-                CutMode::End => self.malformed(),
+                StreamCutMode::End => self.malformed(),
                 _ => self.half_response(end),
             };
         }
@@ -104,12 +107,14 @@ impl ReplyContext<'_> {
         self.body(self.paced_frames(frames), end)
     }
 
-    fn reset(&self, by: ResetPoint) -> Result<PacedResponse, ConnectionEnded> {
+    fn reset(&self, by: ConnectionResetPoint) -> Result<PacedResponse, ConnectionEndedByScript> {
         let end = BodyEnd::Reset(Arc::clone(self.line));
         match by {
-            ResetPoint::BeforeHeaders => Err(self.end_connection(Takeover::Reset)),
-            ResetPoint::AfterHeaders => Ok(self.body(Vec::new(), end)),
-            ResetPoint::MidBody => Ok(self.half_response(end)),
+            ConnectionResetPoint::BeforeHeaders => {
+                Err(self.end_connection(RawConnectionFault::Reset))
+            }
+            ConnectionResetPoint::AfterHeaders => Ok(self.body(Vec::new(), end)),
+            ConnectionResetPoint::MidBody => Ok(self.half_response(end)),
         }
     }
 
@@ -215,18 +220,20 @@ impl ReplyContext<'_> {
         self.body(vec![(half + ending).into()], BodyEnd::Complete)
     }
 
-    fn wrong_length(&self, by: i64) -> ConnectionEnded {
+    fn wrong_length(&self, by: i64) -> ConnectionEndedByScript {
         let body = self.full_text();
         let length = i64::try_from(body.len()).unwrap_or(i64::MAX);
         let stated = length.saturating_add(by).max(0);
         let head = self.raw_head(&format!("content-length: {stated}"));
-        self.end_connection(Takeover::Bytes(Bytes::from(head + &body)))
+        self.end_connection(RawConnectionFault::Bytes(Bytes::from(head + &body)))
     }
 
-    fn bad_framing(&self) -> ConnectionEnded {
+    fn bad_framing(&self) -> ConnectionEndedByScript {
         let head = self.raw_head("transfer-encoding: chunked");
         let body = self.full_text();
-        self.end_connection(Takeover::Bytes(Bytes::from(format!("{head}zz\r\n{body}"))))
+        self.end_connection(RawConnectionFault::Bytes(Bytes::from(format!(
+            "{head}zz\r\n{body}"
+        ))))
     }
 
     /// Returns the complete answer as one text.

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 use super::capacity_schedule::CapacitySchedule;
 use super::lock;
-use crate::script::{Capacity, CapacityPhase};
+use crate::script::{CapacityPhase, ServerCapacity};
 
 /// Maximum burst, in seconds of capacity.
 const BURST_SECONDS: f64 = 0.02;
@@ -21,7 +21,7 @@ const MAX_PUSHBACK_SECONDS: f64 = 1.0;
 /// The admission gate of a server with limited capacity.
 #[derive(Debug)]
 pub(super) struct CapacityGate {
-    capacity: Capacity,
+    capacity: ServerCapacity,
     schedule: CapacitySchedule,
     queue: Mutex<CapacityQueue>,
     freed: Notify,
@@ -50,7 +50,7 @@ struct QueuePlace<'a> {
 }
 
 impl CapacityGate {
-    pub(super) fn new(capacity: Capacity, phases: &[CapacityPhase]) -> Self {
+    pub(super) fn new(capacity: ServerCapacity, phases: &[CapacityPhase]) -> Self {
         Self {
             capacity,
             schedule: CapacitySchedule::new(phases),
@@ -205,7 +205,7 @@ impl Drop for CapacityPermit {
 mod tests {
     use super::*;
 
-    fn gate(capacity: Capacity) -> CapacityGate {
+    fn gate(capacity: ServerCapacity) -> CapacityGate {
         CapacityGate::new(capacity, &[])
     }
 
@@ -224,21 +224,21 @@ mod tests {
 
     #[test]
     fn requests_beyond_the_slots_queue_and_beyond_the_queue_are_refused() {
-        let gate = gate(Capacity {
+        let gate = gate(ServerCapacity {
             concurrent: Some(3),
             queue: 2,
-            ..Capacity::default()
+            ..ServerCapacity::default()
         });
         assert_eq!(crowd(&gate, 10, 0.0), (3, 2, 5));
     }
 
     #[test]
     fn a_rate_limits_admissions_per_second() {
-        let gate = gate(Capacity {
+        let gate = gate(ServerCapacity {
             per_second: Some(100.0),
             queue: 0,
             rejection_cost: 0.0,
-            ..Capacity::default()
+            ..ServerCapacity::default()
         });
         let begun: usize = (0..10_000)
             .map(|millis| crowd(&gate, 1, f64::from(millis) / 1000.0).0)
@@ -249,11 +249,11 @@ mod tests {
     #[test]
     fn refusals_reduce_the_remaining_capacity() {
         let goodput = |rejection_cost| {
-            let gate = gate(Capacity {
+            let gate = gate(ServerCapacity {
                 per_second: Some(100.0),
                 queue: 0,
                 rejection_cost,
-                ..Capacity::default()
+                ..ServerCapacity::default()
             });
             (0..10_000)
                 .map(|millis| crowd(&gate, 1, f64::from(millis) / 1000.0).0)

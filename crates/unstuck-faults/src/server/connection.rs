@@ -10,8 +10,8 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-use super::raw_connection::{RawConnection, ResettableStream, TappedStream};
-use super::respond::respond;
+use super::raw_connection::{HeadRecordingStream, RawConnection, ResettableStream};
+use super::request_handler::respond;
 use super::state::ServerState;
 use super::tls::Handshake;
 use crate::script::HandshakeFault;
@@ -95,7 +95,7 @@ async fn serve_http1<W: ResettableStream>(wire: W, state: Arc<ServerState>) {
     let service = service_fn(move |request| {
         Box::pin(respond(Arc::clone(&state), Arc::clone(&shared), request))
     });
-    let io = TokioIo::new(TappedStream {
+    let io = TokioIo::new(HeadRecordingStream {
         wire,
         connection: Arc::clone(&line),
     });

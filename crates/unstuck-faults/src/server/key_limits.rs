@@ -12,7 +12,7 @@ use crate::script::KeyLimits;
 /// Maximum number of distinct keys; further ones share the last bucket.
 const MAX_KEYS: usize = 10_000;
 
-/// The buckets of all keys.
+/// The token buckets of all API keys.
 #[derive(Debug)]
 pub(super) struct Buckets {
     limits: KeyLimits,
@@ -36,7 +36,7 @@ struct TokenBucket {
 
 /// The current time as a timestamp and in seconds since the start.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ServerTime {
+pub(super) struct TimestampAndUptime {
     pub(super) clock: Timestamp,
     pub(super) seconds: f64,
 }
@@ -54,7 +54,7 @@ impl Buckets {
         &mut self,
         key: &str,
         tokens: u64,
-        now: ServerTime,
+        now: TimestampAndUptime,
     ) -> (RateLimitStatus, Result<(), OverLimit>) {
         let pair = self.buckets_of(key, now.seconds);
         let over = [
@@ -77,7 +77,12 @@ impl Buckets {
     }
 
     /// Charges the tokens of an answer to the key's bucket, which may go below zero.
-    pub(super) fn charge(&mut self, key: &str, tokens: u64, now: ServerTime) -> RateLimitStatus {
+    pub(super) fn charge(
+        &mut self,
+        key: &str,
+        tokens: u64,
+        now: TimestampAndUptime,
+    ) -> RateLimitStatus {
         let pair = self.buckets_of(key, now.seconds);
         pair.charge(0, tokens);
         pair.status(now.clock)
@@ -175,8 +180,8 @@ impl TokenBucket {
 mod tests {
     use super::*;
 
-    fn at(seconds: f64) -> ServerTime {
-        ServerTime {
+    fn at(seconds: f64) -> TimestampAndUptime {
+        TimestampAndUptime {
             clock: Timestamp::from_seconds(1_763_000_000),
             seconds,
         }

@@ -3,8 +3,6 @@
 //! It runs in its own thread with its own runtime, so that it works the same in plain and in async tests, and keeps
 //! running while a test's clock is paused.
 
-mod answer;
-mod body;
 mod broken_responses;
 mod capacity;
 mod capacity_schedule;
@@ -12,9 +10,11 @@ mod connection;
 mod echo;
 mod in_flight;
 mod key_limits;
+mod paced_body;
 mod raw_connection;
+mod request_handler;
 mod request_log;
-mod respond;
+mod response_builder;
 mod state;
 mod stats;
 mod tls;

@@ -16,7 +16,7 @@ const HEAD_BYTES: usize = 256 * 1024;
 
 /// A fault that replaces the answer on a connection.
 #[derive(Debug, Clone)]
-pub(super) enum Takeover {
+pub(super) enum RawConnectionFault {
     /// Closes the connection.
     Close,
     /// Resets the connection.
@@ -28,7 +28,7 @@ pub(super) enum Takeover {
 /// The state shared between a connection and its requests.
 #[derive(Debug)]
 pub(super) struct RawConnection {
-    takeover: Mutex<Option<Takeover>>,
+    takeover: Mutex<Option<RawConnectionFault>>,
     head: Option<Mutex<RequestHead>>,
 }
 
@@ -39,10 +39,10 @@ struct RequestHead {
     is_whole: bool,
 }
 
-/// The request gets no answer: its connection ends, or its stream with HTTP/2.
+/// Error: the script ends the connection (with HTTP/2 the stream), so the request gets no answer.
 #[derive(Debug, thiserror::Error)]
 #[error("ended by the script")]
-pub(super) struct ConnectionEnded;
+pub(super) struct ConnectionEndedByScript;
 
 impl RawConnection {
     pub(super) fn new(keeps_head: bool) -> Self {
@@ -53,11 +53,11 @@ impl RawConnection {
     }
 
     /// Sets what happens once HTTP has released the connection.
-    pub(super) fn take_over(&self, takeover: Takeover) {
+    pub(super) fn take_over(&self, takeover: RawConnectionFault) {
         *lock(&self.takeover) = Some(takeover);
     }
 
-    fn takeover(&self) -> Option<Takeover> {
+    fn takeover(&self) -> Option<RawConnectionFault> {
         lock(&self.takeover).take()
     }
 
@@ -86,12 +86,12 @@ impl RawConnection {
     pub(super) async fn finish<W: ResettableStream>(&self, mut wire: W) {
         // A client that is gone already misses nothing.
         match self.takeover() {
-            Some(Takeover::Reset) => wire.reset(),
-            Some(Takeover::Bytes(bytes)) => {
+            Some(RawConnectionFault::Reset) => wire.reset(),
+            Some(RawConnectionFault::Bytes(bytes)) => {
                 let _ = wire.write_all(&bytes).await;
                 let _ = wire.shutdown().await;
             }
-            Some(Takeover::Close) | None => {
+            Some(RawConnectionFault::Close) | None => {
                 let _ = wire.shutdown().await;
             }
         }
@@ -119,12 +119,12 @@ impl ResettableStream for TlsStream<TcpStream> {
 
 /// A connection that records its request heads.
 #[derive(Debug)]
-pub(super) struct TappedStream<W> {
+pub(super) struct HeadRecordingStream<W> {
     pub(super) wire: W,
     pub(super) connection: std::sync::Arc<RawConnection>,
 }
 
-impl<W: ResettableStream> AsyncRead for TappedStream<W> {
+impl<W: ResettableStream> AsyncRead for HeadRecordingStream<W> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -139,7 +139,7 @@ impl<W: ResettableStream> AsyncRead for TappedStream<W> {
     }
 }
 
-impl<W: ResettableStream> AsyncWrite for TappedStream<W> {
+impl<W: ResettableStream> AsyncWrite for HeadRecordingStream<W> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -53,6 +53,7 @@ pub(super) struct RequestLog {
 }
 
 impl RequestLog {
+    #[expect(clippy::disallowed_methods, reason = "a log that the user names")]
     pub(super) fn new(log: Option<&Path>) -> Result<Self, FaultsError> {
         let open = |path: &Path| {
             let mut options = File::options();

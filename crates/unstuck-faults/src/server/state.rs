@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use tokio::time::Instant;
 
 use super::capacity::CapacityGate;
-use super::key_limits::{Buckets, ServerTime};
+use super::key_limits::{Buckets, TimestampAndUptime};
 use super::lock;
 use super::request_log::RequestLog;
 use super::stats::StatsCounter;
@@ -78,9 +78,9 @@ impl ServerState {
     }
 
     /// Returns the current time.
-    pub(super) fn now(&self) -> ServerTime {
+    pub(super) fn now(&self) -> TimestampAndUptime {
         let begun = self.started.get_or_init(Instant::now);
-        ServerTime {
+        TimestampAndUptime {
             clock: clock::now(),
             seconds: begun.elapsed().as_secs_f64(),
         }

@@ -10,13 +10,13 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use crate::error::FaultsError;
-use crate::script::{CertificateFault, HandshakeFault, StepRepeat, TlsScript};
+use crate::script::{CertificateFault, HandshakeFault, StepRepeat, TlsOptions};
 
 /// The TLS configuration of a server.
 pub(super) struct TlsState {
     acceptor: TlsAcceptor,
     pem: String,
-    script: TlsScript,
+    script: TlsOptions,
     begun: AtomicU32,
 }
 
@@ -27,7 +27,8 @@ pub(super) enum Handshake {
 }
 
 impl TlsState {
-    pub(super) fn new(script: &TlsScript) -> Result<Self, FaultsError> {
+    #[expect(clippy::disallowed_methods, reason = "a file that the script names")]
+    pub(super) fn new(script: &TlsOptions) -> Result<Self, FaultsError> {
         let made = make_certificate(script.certificate).map_err(FaultsError::Tls)?;
         if let Some(path) = &script.pem_file {
             std::fs::write(path, &made.1).map_err(FaultsError::file(path))?;

@@ -197,7 +197,7 @@ fn wrong_arguments_have_their_own_exit_code() {
     let ended = agent("not an address", &[]);
     assert_eq!(ended.code, 1);
     assert!(
-        ended.stdout.contains("is not an address"),
+        ended.stdout.contains("`not an address` is not a URL"),
         "{}",
         ended.stdout
     );

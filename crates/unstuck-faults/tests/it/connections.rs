@@ -13,8 +13,8 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, pem::PemObject};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use unstuck_faults::{
-    CertificateFault, CutMode, FaultServer, HandshakeFault, Reply, ResetPoint, Script, StepRepeat,
-    TlsScript,
+    CertificateFault, ConnectionResetPoint, FaultServer, HandshakeFault, Reply, Script, StepRepeat,
+    StreamCutMode, TlsOptions,
 };
 
 use crate::exchange::{ANTHROPIC, CHAT, DIALECTS, PROMPT};
@@ -23,7 +23,7 @@ fn serving(reply: Reply) -> FaultServer {
     FaultServer::start(Script::default().with_step(reply)).unwrap()
 }
 
-fn resetting(by: ResetPoint) -> FaultServer {
+fn resetting(by: ConnectionResetPoint) -> FaultServer {
     serving(Reply::Reset { by })
 }
 
@@ -32,12 +32,12 @@ async fn a_reset_can_happen_before_or_after_the_headers_or_in_the_body() {
     for dialect in DIALECTS {
         for streams in [false, true] {
             let raw = dialect
-                .raw(&resetting(ResetPoint::BeforeHeaders), streams)
+                .raw(&resetting(ConnectionResetPoint::BeforeHeaders), streams)
                 .await;
             assert!(raw.is_reset() && raw.bytes.is_empty(), "{raw:?}");
 
             let raw = dialect
-                .raw(&resetting(ResetPoint::AfterHeaders), streams)
+                .raw(&resetting(ConnectionResetPoint::AfterHeaders), streams)
                 .await;
             assert!(
                 raw.is_reset() && raw.text().starts_with("HTTP/1.1 200"),
@@ -45,7 +45,9 @@ async fn a_reset_can_happen_before_or_after_the_headers_or_in_the_body() {
             );
             assert!(raw.text().ends_with("\r\n\r\n"), "{raw:?}");
 
-            let raw = dialect.raw(&resetting(ResetPoint::MidBody), streams).await;
+            let raw = dialect
+                .raw(&resetting(ConnectionResetPoint::MidBody), streams)
+                .await;
             let text = raw.text();
             let body = text.split_once("\r\n\r\n").map(|(_, body)| body);
             assert!(
@@ -67,9 +69,9 @@ async fn a_closed_connection_returns_no_bytes() {
 #[tokio::test]
 async fn a_stream_is_cut_by_a_reset_or_by_a_plain_end() {
     for (by, is_reset, is_ended) in [
-        (CutMode::Reset, true, false),
-        (CutMode::Close, false, false),
-        (CutMode::End, false, true),
+        (StreamCutMode::Reset, true, false),
+        (StreamCutMode::Close, false, false),
+        (StreamCutMode::End, false, true),
     ] {
         let raw = ANTHROPIC
             .raw(&serving(Reply::CutAt { after: 4, by }), true)
@@ -153,13 +155,13 @@ async fn secure(server: &FaultServer) -> std::io::Result<TlsStream<TcpStream>> {
         .await
 }
 
-fn secured(tls: TlsScript) -> FaultServer {
+fn secured(tls: TlsOptions) -> FaultServer {
     FaultServer::start(Script::answering("Done").with_tls(tls)).unwrap()
 }
 
 #[tokio::test]
 async fn the_same_port_speaks_tls_to_clients_that_trust_its_certificate() {
-    let server = secured(TlsScript::default());
+    let server = secured(TlsOptions::default());
     assert!(server.tls_url().unwrap().starts_with("https://127.0.0.1:"));
     let stream = secure(&server).await.unwrap();
     let io = TokioIo::new(stream);
@@ -180,9 +182,9 @@ async fn a_certificate_can_be_for_another_name_or_expired() {
         (CertificateFault::WrongHost, "not valid for name"),
         (CertificateFault::Expired, "expired"),
     ] {
-        let server = secured(TlsScript {
+        let server = secured(TlsOptions {
             certificate,
-            ..TlsScript::default()
+            ..TlsOptions::default()
         });
         let error = secure(&server).await.unwrap_err().to_string();
         assert!(error.contains(complaint), "{error}");
@@ -196,10 +198,10 @@ async fn the_first_handshakes_can_fail() {
         HandshakeFault::Close,
         HandshakeFault::Reset,
     ] {
-        let server = secured(TlsScript {
+        let server = secured(TlsOptions {
             failing_handshakes: StepRepeat::Count(2),
             handshake_fault: how,
-            ..TlsScript::default()
+            ..TlsOptions::default()
         });
         for works in [false, false, true] {
             assert_eq!(secure(&server).await.is_ok(), works, "{how:?}");

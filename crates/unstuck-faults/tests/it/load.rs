@@ -6,7 +6,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use unstuck_core::Kind;
 use unstuck_faults::{
-    Capacity, CapacityPhase, FaultServer, KeyLimits, Latency, Reply, ResponsePace, Script,
+    CapacityPhase, FaultServer, KeyLimits, Latency, Reply, ResponsePace, Script, ServerCapacity,
 };
 
 use crate::exchange::{ANTHROPIC, CHAT, DIALECTS, Dialect, GEMINI, post_with};
@@ -146,11 +146,11 @@ async fn a_request_larger_than_the_whole_limit_states_no_wait() {
 
 #[tokio::test]
 async fn requests_beyond_the_slots_and_the_queue_are_overloaded() {
-    let server = start(Script::answering("Done").with_capacity(Capacity {
+    let server = start(Script::answering("Done").with_capacity(ServerCapacity {
         concurrent: Some(2),
         queue: 3,
         service: Latency::Fixed(Duration::from_millis(150)),
-        ..Capacity::default()
+        ..ServerCapacity::default()
     }));
     let mut statuses = crowd(&server, 10).await;
     statuses.sort_unstable();
@@ -166,11 +166,11 @@ async fn requests_beyond_the_slots_and_the_queue_are_overloaded() {
 async fn throughput_drops_in_a_brownout_and_recovers_afterwards() {
     let server = start(
         Script::answering("Done")
-            .with_capacity(Capacity {
+            .with_capacity(ServerCapacity {
                 concurrent: Some(10),
                 queue: 0,
                 service: Latency::Fixed(Duration::from_millis(500)),
-                ..Capacity::default()
+                ..ServerCapacity::default()
             })
             .with_phase(CapacityPhase {
                 from: Duration::ZERO,
@@ -195,10 +195,10 @@ async fn a_stream_holds_its_slot_until_it_ends() {
     let server = start(
         Script::answering("one two three four")
             .with_pace(pace)
-            .with_capacity(Capacity {
+            .with_capacity(ServerCapacity {
                 concurrent: Some(1),
                 queue: 0,
-                ..Capacity::default()
+                ..ServerCapacity::default()
             }),
     );
     let (stream, refused) = tokio::join!(ANTHROPIC.stream(&server), async {

@@ -1,5 +1,6 @@
 //! Tests of the fault server over real connections.
 
+#![expect(clippy::disallowed_methods, reason = "a test makes and looks at files")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod agent;

@@ -32,7 +32,7 @@ fn serve(folder: &Path, script: &str) -> Child {
 
 fn ask(port: &str) -> i32 {
     let url = format!("http://127.0.0.1:{port}");
-    unstuck_faults::agent::main(["-p", "Fix the tests", "--api", &url])
+    unstuck_faults::scripted_agent::main(["-p", "Fix the tests", "--api", &url])
 }
 
 #[test]

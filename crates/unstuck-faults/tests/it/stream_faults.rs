@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 use unstuck_core::Kind;
 use unstuck_faults::{
-    CutMode, FaultServer, Reply, ResponsePace, Script, ScriptStep, StreamErrorKind,
+    FaultServer, Reply, ResponsePace, Script, ScriptStep, StreamCutMode, StreamErrorKind,
 };
 
 use crate::exchange::{ANTHROPIC, CHAT, DIALECTS, Dialect, End, GEMINI, RESPONSES, Reached};
@@ -47,7 +47,7 @@ async fn a_stream_can_be_cut_after_every_frame() {
         assert!(all.len() > 4, "{dialect:?}");
         let steps = (0..all.len()).map(|after| Reply::CutAt {
             after,
-            by: CutMode::End,
+            by: StreamCutMode::End,
         });
         let server = FaultServer::start(steps.fold(Script::default(), Script::with_step)).unwrap();
         for after in 0..all.len() {
@@ -62,7 +62,7 @@ async fn a_stream_can_be_cut_after_every_frame() {
 
 #[tokio::test]
 async fn a_cut_without_the_end_of_http_is_detected_as_broken() {
-    for by in [CutMode::Close, CutMode::Reset] {
+    for by in [StreamCutMode::Close, StreamCutMode::Reset] {
         for dialect in DIALECTS {
             let reached = dialect
                 .stream(&serving(Reply::CutAt { after: 2, by }))
@@ -206,12 +206,12 @@ async fn a_missing_end_marker_leaves_the_rest_complete() {
             .await;
         assert_eq!(reached.end, End::Complete);
         assert!(!reached.body.contains(marker), "{dialect:?}");
-        assert!(reached.body.contains("way."), "{dialect:?}");
+        assert!(reached.body.contains("ends."), "{dialect:?}");
         let reached = dialect
             .stream(&serving(Reply::MissingEnd { reason_too: true }))
             .await;
         assert!(!reached.body.contains(reason), "{dialect:?}");
-        assert!(reached.body.contains("way."), "{dialect:?}");
+        assert!(reached.body.contains("ends."), "{dialect:?}");
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use unstuck_core::RetryPolicy;
 use unstuck_core::decision::{ModelCatalog, TokenUsage};
 
-use super::ineligible::Ineligible;
+use super::fallback_ineligibility::FallbackIneligibility;
 use crate::spending::BudgetRemaining;
 
 /// The remaining budget of a request.
@@ -27,7 +27,7 @@ impl CallBudget<'_> {
         &self,
         own: Option<&str>,
         model: Option<&str>,
-    ) -> Result<(), Ineligible> {
+    ) -> Result<(), FallbackIneligibility> {
         let Some(model) = model else {
             return Ok(());
         };
@@ -45,20 +45,20 @@ impl CallBudget<'_> {
                     .policy
                     .needs_cost_confirmation(self.extra_spent, Some(more)) =>
             {
-                Err(Ineligible::MoreExpensive { extra_cost: more })
+                Err(FallbackIneligibility::MoreExpensive { extra_cost: more })
             }
             _ => Ok(()),
         }
     }
 
     /// Checks whether a model's price fits the remaining budget.
-    pub(crate) fn check_model(&self, model: &str) -> Result<(), Ineligible> {
+    pub(crate) fn check_model(&self, model: &str) -> Result<(), FallbackIneligibility> {
         let Some(left) = self.remaining else {
             return Ok(());
         };
         let model = self.catalog.find(model);
         match model.and_then(|model| model.cost(self.expected)) {
-            Some(price) if price > left.usd => Err(Ineligible::Budget {
+            Some(price) if price > left.usd => Err(FallbackIneligibility::Budget {
                 price,
                 remaining: left,
             }),
@@ -99,7 +99,10 @@ mod tests {
         let pays = |left| purse(left, &policy, &catalog).check_fallback(sonnet, sonnet);
         assert_eq!(pays(price), Ok(()));
         let refused = pays(price - 0.01).unwrap_err();
-        assert!(matches!(refused, Ineligible::Budget { .. }), "{refused}");
+        assert!(
+            matches!(refused, FallbackIneligibility::Budget { .. }),
+            "{refused}"
+        );
         let mut boundless = purse(0.0, &policy, &catalog);
         boundless.remaining = None;
         assert_eq!(boundless.check_fallback(sonnet, sonnet), Ok(()));

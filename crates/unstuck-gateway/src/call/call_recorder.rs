@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use hyper::http::response::Parts;
 use tokio::time::Instant;
-use unstuck_core::admission::ProviderLimits;
+use unstuck_core::admission::ResponseRateLimits;
 use unstuck_core::decision::TokenUsage;
 use unstuck_core::duration::to_millis;
-use unstuck_core::event::{CallOutcome, CallRecord, FinishReason, LastCall};
+use unstuck_core::event::{ApiCallOutcome, ApiCallRecord, FinishReason, LastApiCall};
 use unstuck_core::{Diagnosis, Event, Kind};
 
 use super::error_response::ErrorResponse;
 use super::upstream_error::UpstreamError;
-use crate::admission::Permit;
+use crate::admission_queue::AdmissionPermit;
 use crate::clock;
 use crate::loop_detection::ConversationId;
 use crate::protocol::{ResponseReader, ResponseSummary};
@@ -28,7 +28,7 @@ pub(crate) struct CallRecorder {
     pub(super) state: Arc<GatewayState>,
     pub(super) session: Arc<GatewaySession>,
     pub(super) conversation: ConversationId,
-    pub(super) record: CallRecord,
+    pub(super) record: ApiCallRecord,
     /// True if the client offered tools.
     pub(super) has_tools: bool,
     /// The hash of a failed request; `None` if its client is expected to send it again.
@@ -40,8 +40,8 @@ pub(crate) struct CallRecorder {
     pub(super) started: Instant,
     /// The head of the response.
     pub(super) head: Option<Parts>,
-    pub(super) permit: Option<Permit>,
-    pub(super) limits: ProviderLimits,
+    pub(super) permit: Option<AdmissionPermit>,
+    pub(super) limits: ResponseRateLimits,
     /// The usage and cost in USD of unusable responses.
     pub(super) wasted_usage: Option<(TokenUsage, f64)>,
     pub(super) is_finished: bool,
@@ -74,11 +74,11 @@ impl CallRecorder {
             permit.release_succeeded(&self.limits, tokens, self.started.elapsed());
         }
         self.record.outcome = match self.record.kind {
-            None => CallOutcome::Answered,
-            Some(_) => CallOutcome::Recovered,
+            None => ApiCallOutcome::Answered,
+            Some(_) => ApiCallOutcome::Recovered,
         };
         self.record_response(reading);
-        if self.record.outcome == CallOutcome::Recovered {
+        if self.record.outcome == ApiCallOutcome::Recovered {
             let attempts = self.record.attempts;
             self.notify(SessionEventKind::Recovered { attempts });
         }
@@ -113,13 +113,10 @@ impl CallRecorder {
             permit.release_failed(diagnosis.kind, diagnosis.retry_after, &self.limits);
         }
         self.record.kind = Some(diagnosis.kind);
-        self.record.outcome = CallOutcome::Truncated;
+        self.record.outcome = ApiCallOutcome::Truncated;
         self.record_response(reading);
         let told = ErrorResponse::from_upstream_error(broken, &diagnosis);
-        self.notify_gave_up(
-            diagnosis,
-            "the answer had begun, so it is not asked for again",
-        );
+        self.notify_gave_up(diagnosis, "not retried: the response had already started");
         self.write_record();
         told
     }
@@ -127,7 +124,7 @@ impl CallRecorder {
     /// Records a failure reported to the client.
     pub(crate) fn fail(&mut self, diagnosis: Diagnosis, reason: &str, status: u16) {
         self.record.kind = Some(diagnosis.kind);
-        self.record.outcome = CallOutcome::Failed;
+        self.record.outcome = ApiCallOutcome::Failed;
         self.record.status = status;
         if let Some(sign) =
             self.session
@@ -141,7 +138,7 @@ impl CallRecorder {
 
     /// Records a call that was rejected.
     pub(crate) fn refuse(&mut self, status: u16) {
-        self.record.outcome = CallOutcome::Refused;
+        self.record.outcome = ApiCallOutcome::Refused;
         self.record.status = status;
         self.write_record();
     }
@@ -176,12 +173,10 @@ impl CallRecorder {
         let model = self.record.model.as_deref().unwrap_or("its model");
         let sentence = match said.tokens {
             None => format!(
-                "answers of {model} do not tell what they used (OpenAI streams do with stream_options.include_usage)"
+                "responses of {model} do not include usage (for OpenAI streams, set stream_options.include_usage)"
             ),
             Some(_) => {
-                format!(
-                    "the price of {model} is not known; [models] in the configuration can tell it"
-                )
+                format!("the price of {model} is unknown; set it in [models] of the configuration")
             }
         };
         self.notify(SessionEventKind::CostUnknown { sentence });
@@ -223,11 +218,11 @@ impl CallRecorder {
     /// Updates the outcome of the session's newest call; a client that went away changes nothing.
     fn record_session_end(&mut self) {
         let outcome = self.record.outcome;
-        if outcome == CallOutcome::Cancelled {
+        if outcome == ApiCallOutcome::Cancelled {
             return;
         }
         let (finish, is_empty) = self.answer_end.take().unwrap_or((None, true));
-        self.session.record_call_end(LastCall {
+        self.session.record_call_end(LastApiCall {
             at: clock::timestamp_now(),
             outcome,
             kind: self.record.kind,
@@ -269,9 +264,9 @@ impl Drop for CallRecorder {
     fn drop(&mut self) {
         if !self.is_finished {
             self.record.outcome = match (self.state.shutdown.is_over(), self.record.sent_bytes) {
-                (false, _) => CallOutcome::Cancelled,
-                (true, 0) => CallOutcome::Failed,
-                (true, _) => CallOutcome::Truncated,
+                (false, _) => ApiCallOutcome::Cancelled,
+                (true, 0) => ApiCallOutcome::Failed,
+                (true, _) => ApiCallOutcome::Truncated,
             };
             self.write_record();
         }

@@ -2,7 +2,7 @@
 
 use hyper::header::USER_AGENT;
 use unstuck_core::Kind;
-use unstuck_core::decision::{ConcreteChange, EscalationReason};
+use unstuck_core::decision::{ConcreteAttemptChange, EscalationReason};
 use unstuck_core::escalation::{AnswerOption, EscalationAnswer, EscalationDetails, binding_hash};
 use unstuck_core::event::{
     BudgetReached, EscalationDeadline, EscalationKind, EscalationOpened, EscalationResolved, RunId,
@@ -10,7 +10,7 @@ use unstuck_core::event::{
 
 use super::GatewayCall;
 use crate::clock;
-use crate::ids::is_client_session_name;
+use crate::id_generation::is_client_session_name;
 use crate::loop_detection::ApiLoopSignal;
 use crate::recorder::SessionEventKind;
 
@@ -33,14 +33,14 @@ impl GatewayCall {
     pub(super) fn escalate_loop(&self, sign: &ApiLoopSignal) {
         let let_go = answer_option(
             EscalationAnswer::Resolve,
-            "lets its calls through again: you have seen to it",
+            "unblock its calls; you fixed it manually",
         );
-        let stay = answer_option(EscalationAnswer::Abort, "its calls stay refused");
+        let stay = answer_option(EscalationAnswer::Abort, "keep its calls blocked");
         self.escalate(|| CallEscalation {
             escalation: EscalationKind::Stuck,
             kind: Kind::Stuck,
             ask_reason: EscalationReason::Chain,
-            reason: "The agent goes in circles, and its calls are held.".to_owned(),
+            reason: "Loop detected; the calls of the agent are blocked.".to_owned(),
             evidence: sign.sentence.clone(),
             deadline: Some(EscalationDeadline {
                 at: clock::timestamp_now().after(self.state.settings.loop_rules.hold),
@@ -60,12 +60,12 @@ impl GatewayCall {
             escalation: EscalationKind::CostConfirmation,
             kind: Kind::QuotaExhausted,
             ask_reason: EscalationReason::MaxCost,
-            reason: "A budget is used up, and its calls are held.".to_owned(),
+            reason: "Budget exceeded; the calls of the agent are blocked.".to_owned(),
             evidence: reached.description(),
             deadline: None,
             options: vec![
                 answer_option(EscalationAnswer::Approve, &reached.approval_effect()),
-                answer_option(EscalationAnswer::Abort, "its calls stay refused"),
+                answer_option(EscalationAnswer::Abort, "keep its calls blocked"),
             ],
             budget: Some(reached),
         });
@@ -84,8 +84,8 @@ impl GatewayCall {
             id: Some(escalation_id(&setup.run, number)),
             by: "deadline".to_owned(),
             method: EscalationAnswer::Resolve.method().to_owned(),
-            note: "nobody answered in time".to_owned(),
-            who: None,
+            note: "deadline passed without an answer".to_owned(),
+            user: None,
             changes: Vec::new(),
         };
         let ledger = &self.state.recorder;
@@ -161,9 +161,9 @@ impl GatewayCall {
             .next_model(&own)
             .ok()?
             .to_owned();
-        let does = format!("lets its calls through again, to {next}");
+        let does = format!("unblock its calls and switch to {next}");
         Some(AnswerOption {
-            changes: vec![ConcreteChange::Model {
+            changes: vec![ConcreteAttemptChange::Model {
                 from: own,
                 to: next,
             }],

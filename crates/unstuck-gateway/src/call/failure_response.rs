@@ -8,13 +8,13 @@ use unstuck_core::admission::HoldReason;
 use unstuck_core::event::SkippedUpstream;
 use unstuck_core::{Diagnosis, Failure, Kind};
 
-use super::attempt_state::{AttemptState, UnfinishedRequest};
 use super::call_recorder::CallRecorder;
 use super::on_failure::{GiveUpReason, RetryPause};
+use super::retry_state::{RetryLaterState, RetryState};
 use super::upstream_error::UpstreamError;
 use super::{ErrorResponse, GatewayCall};
-use crate::admission::AdmissionWait;
-use crate::body::ResponseBody;
+use crate::admission_queue::AdmissionWait;
+use crate::client_response_body::ResponseBody;
 use crate::clock;
 use crate::protocol::{Protocol, error_body, stop_status};
 
@@ -84,24 +84,24 @@ impl GatewayCall {
     fn make_final(&self, told: &mut ErrorResponse) {
         told.status = StatusCode::from_u16(stop_status(self.endpoint)).unwrap_or(told.status);
         let cause = match told.code.parse() {
-            Ok(Kind::RateLimit | Kind::RateLimitTimed) => "the provider lets nothing more through",
+            Ok(Kind::RateLimit | Kind::RateLimitTimed) => "the provider accepts no more requests",
             Ok(Kind::QuotaExhausted) => "the credit or quota of the account is used up",
             Ok(Kind::ModelNotFound) => "the provider does not have this model",
             Ok(Kind::AuthRequired | Kind::AuthExpired) => "the key or the login is not accepted",
             Ok(Kind::ServerOverloaded) => "the provider is too busy",
             Ok(Kind::ServerError) => "the provider is broken",
-            Ok(Kind::Timeout) => "the provider stays silent",
+            Ok(Kind::Timeout) => "the provider does not respond",
             Ok(Kind::NetworkError) => "the provider cannot be reached",
-            Ok(_) | Err(_) => "the provider refuses it",
+            Ok(_) | Err(_) => "the provider rejects the request",
         };
-        told.message = format!("unstuck: {cause}; asking again does not help now");
+        told.message = format!("unstuck: {cause}; another request will not help now");
     }
 
     /// Asks the client of a pending request to return: its own time limit is over, ours is not.
-    pub(super) fn ask_to_come_back(
+    pub(super) fn ask_client_to_retry(
         &self,
         account: &mut CallRecorder,
-        tries: &AttemptState,
+        tries: &RetryState,
         broken: Option<UpstreamError>,
         diagnosis: Diagnosis,
         pause: RetryPause,
@@ -116,13 +116,13 @@ impl GatewayCall {
             failure: Failure::api(self.protocol.name()),
             response: None,
             status,
-            message: format!("unstuck: {upstream} is still waited for; come back"),
+            message: format!("unstuck: still waiting for {upstream}; send the request again"),
         });
         let wait = pause.delay;
         account.request = None;
         self.session.keep_unfinished(
             self.request_hash(),
-            UnfinishedRequest {
+            RetryLaterState {
                 history: tries.history.clone(),
                 attempts: tries.total_attempts(),
                 diagnosis: diagnosis.clone(),
@@ -134,7 +134,7 @@ impl GatewayCall {
         let stated = diagnosis.retry_after.is_some();
         let given = GiveUpReason {
             diagnosis,
-            reason: "the client does not wait any longer, and is told to come back".to_owned(),
+            reason: "the client does not wait any longer and is asked to retry".to_owned(),
             come_back_after: Some(if stated {
                 wait
             } else {
@@ -146,7 +146,7 @@ impl GatewayCall {
 
     /// Returns true if a client that cannot be held that long should return instead of failing. Long waits are left to
     /// a supervisor that can wait and continue the conversation.
-    pub(super) fn should_come_back(&self, wait: Duration) -> bool {
+    pub(super) fn should_ask_client_to_retry(&self, wait: Duration) -> bool {
         let is_patient = self.session.policy().give_up_after.is_some();
         is_patient && (self.session.setup().escalates || wait <= self.state.settings.limits.hold)
     }
@@ -155,7 +155,7 @@ impl GatewayCall {
     pub(super) fn wait_too_long(
         &self,
         account: &mut CallRecorder,
-        tries: &AttemptState,
+        tries: &RetryState,
         waits: AdmissionWait,
         passed_over: &[SkippedUpstream],
     ) -> Response<ResponseBody> {
@@ -165,21 +165,21 @@ impl GatewayCall {
             HoldReason::RateLimit | HoldReason::CoolDown => (
                 StatusCode::TOO_MANY_REQUESTS,
                 "rate_limit",
-                "its rate limit is used up",
+                "its rate limit is reached",
             ),
             HoldReason::Breaker => (
                 StatusCode::SERVICE_UNAVAILABLE,
                 "server_overloaded",
-                "it has been failing and is given a rest",
+                "circuit breaker open after repeated failures",
             ),
             HoldReason::Rate | HoldReason::Concurrency | HoldReason::RetryBudget => (
                 StatusCode::SERVICE_UNAVAILABLE,
                 "server_overloaded",
-                "it is overloaded and calls stand in line",
+                "it is overloaded and requests are queued",
             ),
         };
         let mut message = format!(
-            "unstuck: {upstream} is not asked for {:.0} s more: {why}",
+            "unstuck: {upstream} is unavailable for {:.0} s: {why}",
             wait.as_secs_f64().ceil()
         );
         for passed in passed_over {
@@ -190,7 +190,7 @@ impl GatewayCall {
             code: code.to_owned(),
             message,
             retry_after: Some(wait),
-            should_come_back: self.should_come_back(wait),
+            should_come_back: self.should_ask_client_to_retry(wait),
         };
         if self.is_retrying_agent(&told) {
             self.make_final(&mut told);
@@ -205,7 +205,7 @@ impl GatewayCall {
             status: StatusCode::NOT_FOUND,
             code: "config_error".to_owned(),
             message: format!(
-                "unstuck: no upstream for {} is configured",
+                "unstuck: no upstream configured for {}",
                 self.protocol.name()
             ),
             retry_after: None,

@@ -15,16 +15,16 @@ use unstuck_core::Kind;
 use super::failure_response::render_error;
 use super::upstream_error::STOPPED;
 use super::{ErrorResponse, GatewayCall};
-use crate::body::ResponseBody;
-use crate::fallback::BodyError;
+use crate::call_cutoff::CutoffSignal;
+use crate::client_response_body::ResponseBody;
+use crate::non_llm_requests::BodyError;
 use crate::protocol::{Endpoint, Protocol, ResponseReader, error_event, keep_alive};
-use crate::shutdown::ShutdownSignal;
 
 /// A call in progress; if the gateway stops first, its client gets an error.
 struct RunningCall {
     call: Pin<Box<dyn Future<Output = Response<ResponseBody>> + Send>>,
     protocol: Protocol,
-    ending: ShutdownSignal,
+    ending: CutoffSignal,
 }
 
 impl Future for RunningCall {

@@ -1,25 +1,25 @@
 //! One client call: admitted, attempted until it succeeds or cannot be recovered, and answered.
 
-mod attempt_state;
 mod budget;
 mod call_recorder;
 mod error_response;
 mod escalate;
 mod failure_response;
-mod ineligible;
+mod fallback_ineligibility;
 mod keepalive;
 mod on_failure;
-mod output_retry;
 mod preflight;
-mod relay;
 mod response_timeout;
+mod retry_state;
 mod retry_wait;
 mod routing;
+mod stream_relay;
+mod unusable_output_retry;
 mod upstream_attempt;
 mod upstream_error;
 
-pub(crate) use attempt_state::UnfinishedRequest;
 pub(crate) use error_response::ErrorResponse;
+pub(crate) use retry_state::RetryLaterState;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::pin::{Pin, pin};
@@ -32,25 +32,29 @@ use hyper::header::{CONTENT_LENGTH, HeaderValue, USER_AGENT};
 use hyper::http::response::Parts;
 use hyper::{HeaderMap, Method, Response};
 use tokio::time::Instant;
-use unstuck_core::admission::{AdmissionRequest, HoldReason, ProviderLimits};
+use unstuck_core::admission::{AdmissionRequest, HoldReason, ResponseRateLimits};
 use unstuck_core::agent::{Agent, Agents, ClientRetries};
 use unstuck_core::decision::{TokenUsage, WaitPurpose};
 use unstuck_core::diagnosis::RetryAfterSource;
-use unstuck_core::event::{CallHeld, CallOutcome, CallRecord, CallResumed, SkippedUpstream};
-use unstuck_core::{Diagnosis, Kind, Layer, Timestamp};
+use unstuck_core::event::{ApiCallOutcome, ApiCallRecord, CallHeld, CallResumed, SkippedUpstream};
+use unstuck_core::{Diagnosis, FailureLayer, Kind, Timestamp};
 
-use self::attempt_state::AttemptState;
 use self::budget::CallBudget;
 use self::call_recorder::CallRecorder;
-use self::on_failure::{FailureResponse, RetryPause};
-use self::relay::StreamRelay;
-use self::response_timeout::ResponseTimeout;
+use self::on_failure::{RetryPause, StepAfterFailure};
+use self::response_timeout::TimeoutInputs;
+use self::retry_state::RetryState;
 use self::retry_wait::RetryWaitEnd;
-use self::routing::{Requirements, Selection, UpstreamSelector};
-use self::upstream_attempt::{ApiAttemptOutcome, CompleteResponse, StreamStarted, UpstreamAttempt};
+use self::routing::{FallbackSelection, RequestRequirements, UpstreamSelector};
+use self::stream_relay::StreamRelay;
+use self::upstream_attempt::{
+    ApiAttemptOutcome, CompleteResponse, StartedStream, UpstreamAttemptSender,
+};
 use self::upstream_error::{UpstreamError, classifier_headers};
-use crate::admission::{AdmissionWait, LaneKey, Permit, WaitLimit};
-use crate::body::ResponseBody;
+use crate::admission_queue::{
+    AdmissionPermit, AdmissionQueueKey, AdmissionWait, AdmissionWaitLimit,
+};
+use crate::client_response_body::ResponseBody;
 use crate::clock;
 use crate::loop_detection::ConversationId;
 use crate::protocol::{Endpoint, Protocol, RequestFacts, with_model};
@@ -121,7 +125,7 @@ impl GatewayCall {
         let Some(target) = first else {
             return self.no_upstream(&mut account);
         };
-        let mut tries = AttemptState::new(target, needs_model, clock::timestamp_now());
+        let mut tries = RetryState::new(target, needs_model, clock::timestamp_now());
         if let Some(told) = self.await_due(&mut account, &mut tries).await {
             return told;
         }
@@ -140,15 +144,7 @@ impl GatewayCall {
                 },
             };
             account.permit = Some(permit);
-            tries.attempts += 1;
-            if tries.attempts_at_target == 0 {
-                tries.was_failing = self
-                    .state
-                    .health
-                    .get(&self.upstream_url(&tries))
-                    .is_failing();
-            }
-            tries.attempts_at_target += 1;
+            self.count_attempt(&mut tries);
             self.record_attempt(&mut account, &tries);
             self.notify_resumed();
             let tried = self.attempt(&tries).await;
@@ -167,7 +163,7 @@ impl GatewayCall {
             let network = self.network_state(&tries, &broken, head.is_some()).await;
             let next = self.on_failure(&mut account, &mut tries, &broken, head.as_ref(), network);
             match next {
-                FailureResponse::Retry(wait, diagnosis) => {
+                StepAfterFailure::Retry(wait, diagnosis) => {
                     let start = Instant::now();
                     let kind = diagnosis.kind;
                     let rested = self
@@ -177,7 +173,7 @@ impl GatewayCall {
                     if rested == RetryWaitEnd::TimeUp {
                         let left = wait.remaining_after(start.elapsed());
                         let broken = Some(*broken);
-                        return self.ask_to_come_back(
+                        return self.ask_client_to_retry(
                             &mut account,
                             &tries,
                             broken,
@@ -186,15 +182,31 @@ impl GatewayCall {
                         );
                     }
                 }
-                FailureResponse::AskToComeBack(wait, diagnosis) => {
+                StepAfterFailure::AskToComeBack(wait, diagnosis) => {
                     let broken = Some(*broken);
-                    return self.ask_to_come_back(&mut account, &tries, broken, *diagnosis, wait);
+                    return self.ask_client_to_retry(
+                        &mut account,
+                        &tries,
+                        broken,
+                        *diagnosis,
+                        wait,
+                    );
                 }
-                FailureResponse::GiveUp(given) => {
+                StepAfterFailure::GiveUp(given) => {
                     return self.give_up(&mut account, *broken, given);
                 }
             }
         }
+    }
+
+    /// Counts an attempt that is about to be made, and notes if its upstream was failing before the first one.
+    fn count_attempt(&self, tries: &mut RetryState) {
+        tries.attempts += 1;
+        if tries.attempts_at_target == 0 {
+            let health = self.state.health.get(&self.upstream_url(tries));
+            tries.was_failing = health.is_failing();
+        }
+        tries.attempts_at_target += 1;
     }
 
     /// Waits until the first attempt is allowed after earlier failures; returns the error response if that takes too
@@ -202,7 +214,7 @@ impl GatewayCall {
     async fn await_due(
         &self,
         account: &mut CallRecorder,
-        tries: &mut AttemptState,
+        tries: &mut RetryState,
     ) -> Option<Response<ResponseBody>> {
         match self.resume_unfinished(account, tries).await {
             Some(told) => Some(told),
@@ -214,7 +226,7 @@ impl GatewayCall {
     async fn resume_unfinished(
         &self,
         account: &mut CallRecorder,
-        tries: &mut AttemptState,
+        tries: &mut RetryState,
     ) -> Option<Response<ResponseBody>> {
         let unfinished = self.session.take_unfinished(self.request_hash())?;
         tries.resume(&unfinished);
@@ -239,7 +251,7 @@ impl GatewayCall {
         let is_over = rested == RetryWaitEnd::TimeUp;
         is_over.then(|| {
             let left = wait.remaining_after(start.elapsed());
-            self.ask_to_come_back(account, tries, None, diagnosis, left)
+            self.ask_client_to_retry(account, tries, None, diagnosis, left)
         })
     }
 
@@ -248,7 +260,7 @@ impl GatewayCall {
     async fn await_probe(
         &self,
         account: &mut CallRecorder,
-        tries: &AttemptState,
+        tries: &RetryState,
     ) -> Option<Response<ResponseBody>> {
         let broken = self.session.broken_streams();
         let is_patient = self.session.policy().give_up_after.is_some();
@@ -276,14 +288,14 @@ impl GatewayCall {
                 delay: Duration::ZERO,
                 wait_for: WaitPurpose::Retry,
             };
-            let sentence = "answers of this session keep breaking off";
+            let sentence = "responses of this session keep getting interrupted";
             let diagnosis = Diagnosis::from_observation(
                 Kind::NetworkError,
-                Layer::Api,
+                FailureLayer::Api,
                 "broken_streams",
                 sentence,
             );
-            self.ask_to_come_back(account, tries, None, diagnosis, pause)
+            self.ask_client_to_retry(account, tries, None, diagnosis, pause)
         })
     }
 
@@ -294,7 +306,7 @@ impl GatewayCall {
         hasher.finish()
     }
 
-    async fn attempt(&self, tries: &AttemptState) -> ApiAttemptOutcome {
+    async fn attempt(&self, tries: &RetryState) -> ApiAttemptOutcome {
         let upstream = &self.state.settings.upstreams[tries.target.upstream];
         let (path, body) = self.upstream_request(tries);
         let sending = UpstreamRequest {
@@ -304,12 +316,12 @@ impl GatewayCall {
             query: self.query.as_deref(),
             is_inspected: true,
         };
-        let silence = ResponseTimeout::for_request(&self.request, &self.body, upstream.is_nearby);
+        let silence = TimeoutInputs::for_request(&self.request, &self.body, upstream.is_nearby);
         let limits = &self.state.settings.limits;
         let before_fallback = silence.fallback_timeout(limits);
         let before_fallback =
             before_fallback.filter(|_| self.select_fallback(tries, Kind::Timeout).target.is_some());
-        let trying = UpstreamAttempt {
+        let trying = UpstreamAttemptSender {
             sender: &self.state.client,
             protocol: self.protocol,
             endpoint: self.endpoint,
@@ -325,7 +337,7 @@ impl GatewayCall {
             None => ApiAttemptOutcome::Failed(
                 Box::new(UpstreamError::malformed(
                     self.protocol,
-                    "the address is none",
+                    "the upstream URL is invalid",
                 )),
                 None,
             ),
@@ -344,13 +356,13 @@ impl GatewayCall {
         let tried = tokio::time::timeout_at(gone, trying).await;
         tried.unwrap_or_else(|_| {
             let limit = gone.saturating_duration_since(self.started);
-            let silent = UpstreamError::timed_out(self.protocol, "no answer", limit);
+            let silent = UpstreamError::timed_out(self.protocol, "no response", limit);
             ApiAttemptOutcome::Failed(Box::new(silent), None)
         })
     }
 
     /// Returns the client's body, unchanged unless another model is requested.
-    fn upstream_request(&self, tries: &AttemptState) -> (String, Bytes) {
+    fn upstream_request(&self, tries: &RetryState) -> (String, Bytes) {
         let path = || self.path.clone();
         let body = tries.corrected_body.as_ref().unwrap_or(&self.body);
         match &tries.target.model {
@@ -365,7 +377,7 @@ impl GatewayCall {
         }
     }
 
-    async fn acquire_permit(&self, tries: &AttemptState) -> Result<Permit, AdmissionWait> {
+    async fn acquire_permit(&self, tries: &RetryState) -> Result<AdmissionPermit, AdmissionWait> {
         let upstream = &self.state.settings.upstreams[tries.target.upstream];
         let key = match &upstream.key {
             Some(key) => key.reveal().as_bytes(),
@@ -375,7 +387,7 @@ impl GatewayCall {
         let lane = self
             .state
             .admission
-            .get(&LaneKey::new(&upstream.name, key, model));
+            .get(&AdmissionQueueKey::new(&upstream.name, key, model));
         let ask = AdmissionRequest {
             attempt: tries.attempt,
             tokens: self.request.prompt_tokens,
@@ -390,7 +402,7 @@ impl GatewayCall {
             self.remaining_time()
                 .min(limits.hold.max(MAX_UPSTREAM_REST))
         };
-        let patience = WaitLimit {
+        let patience = AdmissionWaitLimit {
             max_wait: most,
             has_fallback: has_other,
         };
@@ -407,7 +419,7 @@ impl GatewayCall {
     }
 
     /// Returns true if the target may be used before its fallback: a failing upstream is used only now and then.
-    fn has_turn(&self, tries: &AttemptState) -> bool {
+    fn has_turn(&self, tries: &RetryState) -> bool {
         let is_first =
             tries.attempts_at_target == 0 && tries.rounds == 0 && tries.earlier_attempts == 0;
         if !is_first || !self.selector().has_fallback(&tries.target, self.protocol) {
@@ -448,7 +460,7 @@ impl GatewayCall {
     }
 
     /// Switches to a fallback of an unavailable upstream, or returns the skipped upstreams.
-    fn fail_over(&self, tries: &mut AttemptState) -> Result<(), Vec<SkippedUpstream>> {
+    fn fail_over(&self, tries: &mut RetryState) -> Result<(), Vec<SkippedUpstream>> {
         let stand = self.select_fallback(tries, Kind::ServerOverloaded);
         self.notify_skipped(&stand.skipped);
         tries.switch_target(stand.target.ok_or(stand.skipped)?);
@@ -456,17 +468,17 @@ impl GatewayCall {
     }
 
     /// Selects the fallback of the current target after a failure of that kind.
-    fn select_fallback(&self, tries: &AttemptState, kind: Kind) -> Selection {
+    fn select_fallback(&self, tries: &RetryState, kind: Kind) -> FallbackSelection {
         let choice = self.selector();
         if !choice.has_fallback(&tries.target, self.protocol) {
-            return Selection::default();
+            return FallbackSelection::default();
         }
         let needs = self.requirements(tries.model.as_deref());
         choice.select_fallback(&tries.target, &needs, &self.budget(tries), kind)
     }
 
     /// Returns the remaining budget of the request.
-    fn budget(&self, tries: &AttemptState) -> CallBudget<'_> {
+    fn budget(&self, tries: &RetryState) -> CallBudget<'_> {
         CallBudget {
             remaining: self.state.remaining_budget(&self.session),
             policy: self.session.policy(),
@@ -517,7 +529,7 @@ impl GatewayCall {
     fn stream_response(
         &self,
         mut account: Box<CallRecorder>,
-        opened: StreamStarted,
+        opened: StartedStream,
     ) -> Response<ResponseBody> {
         self.mark_upstream_up(&account);
         account.limits = self.rate_limits(&opened.head);
@@ -553,7 +565,7 @@ impl GatewayCall {
     }
 
     /// Returns the response head for the client.
-    fn response_head(&self, mut head: Parts, record: &CallRecord) -> Parts {
+    fn response_head(&self, mut head: Parts, record: &ApiCallRecord) -> Parts {
         remove_hop_by_hop(&mut head.headers);
         head.version = hyper::Version::HTTP_11;
         head.extensions = Default::default();
@@ -562,7 +574,7 @@ impl GatewayCall {
     }
 
     /// Adds the headers that describe what the gateway did.
-    fn add_gateway_headers(&self, headers: &mut HeaderMap, record: &CallRecord) {
+    fn add_gateway_headers(&self, headers: &mut HeaderMap, record: &ApiCallRecord) {
         headers.insert("x-unstuck-attempts", HeaderValue::from(record.attempts));
         let text = |text: &str| HeaderValue::from_str(text).ok();
         if let Some(name) = text(&self.session.name()) {
@@ -573,15 +585,15 @@ impl GatewayCall {
         }
     }
 
-    fn rate_limits(&self, head: &Parts) -> ProviderLimits {
-        ProviderLimits::from_headers(
+    fn rate_limits(&self, head: &Parts) -> ResponseRateLimits {
+        ResponseRateLimits::from_headers(
             self.protocol.name(),
             &classifier_headers(&head.headers),
             &clock::clock_reading(),
         )
     }
 
-    fn record_attempt(&self, account: &mut CallRecorder, tries: &AttemptState) {
+    fn record_attempt(&self, account: &mut CallRecorder, tries: &RetryState) {
         let upstream = &self.state.settings.upstreams[tries.target.upstream];
         account.record.attempts = tries.attempts;
         account.record.upstream.clone_from(&upstream.name);
@@ -596,8 +608,8 @@ impl GatewayCall {
         }
     }
 
-    fn requirements<'a>(&'a self, model: Option<&'a str>) -> Requirements<'a> {
-        Requirements {
+    fn requirements<'a>(&'a self, model: Option<&'a str>) -> RequestRequirements<'a> {
+        RequestRequirements {
             protocol: self.protocol,
             request: &self.request,
             model,
@@ -644,14 +656,14 @@ impl GatewayCall {
             started: self.started,
             head: None,
             permit: None,
-            limits: ProviderLimits::default(),
+            limits: ResponseRateLimits::default(),
             wasted_usage: None,
             has_tools: self.request.tools,
             request: None,
             was_held: Arc::clone(&self.was_held),
             answer_end: None,
             is_finished: false,
-            record: CallRecord {
+            record: ApiCallRecord {
                 call: self.id.clone(),
                 run: setup.run.clone(),
                 session: setup.session.clone(),
@@ -662,7 +674,7 @@ impl GatewayCall {
                 requested_model: self.request.model.clone(),
                 model: None,
                 is_stream: self.request.stream,
-                outcome: CallOutcome::Answered,
+                outcome: ApiCallOutcome::Answered,
                 status: 0,
                 kind: None,
                 attempts: 0,

@@ -8,15 +8,15 @@ use hyper::http::response::Parts;
 use tokio::time::Instant;
 use unstuck_core::admission::ApiAttemptKind;
 use unstuck_core::decision::{
-    Action, Capabilities, Capability, CircuitBreaker, ConcreteChange, CurrentModel, Decision,
-    DecisionInput, NetworkStatus, RetryRecord, WaitPurpose, decide,
+    CircuitBreaker, ConcreteAttemptChange, CurrentModel, Decision, DecisionInput, NetworkStatus,
+    RecoveryAction, RetryCapabilities, RetryCapability, RetryRecord, WaitPurpose, decide,
 };
 use unstuck_core::event::{CallFailed, ModelSwitched, SkippedUpstream};
-use unstuck_core::{Category, Diagnosis, Event, Kind, Level, Timestamp};
+use unstuck_core::{Category, Diagnosis, Event, Kind, RecoveryLevel, Timestamp};
 
 use super::GatewayCall;
-use super::attempt_state::AttemptState;
 use super::call_recorder::CallRecorder;
+use super::retry_state::RetryState;
 use super::routing::UpstreamTarget;
 use super::upstream_error::UpstreamError;
 use crate::clock;
@@ -25,8 +25,8 @@ use crate::recorder::SessionEventKind;
 /// The number of attempts at an upstream before its fallback is used.
 const ATTEMPTS_BEFORE_FALLBACK: u32 = 3;
 
-/// The next step after a failure.
-pub(crate) enum FailureResponse {
+/// The next step of a call after a failed attempt.
+pub(crate) enum StepAfterFailure {
     /// Retries after a pause.
     Retry(RetryPause, Box<Diagnosis>),
     /// Answers the client with the failure.
@@ -65,11 +65,11 @@ impl GatewayCall {
     pub(super) fn on_failure(
         &self,
         account: &mut CallRecorder,
-        tries: &mut AttemptState,
+        tries: &mut RetryState,
         broken: &UpstreamError,
         head: Option<&Parts>,
         network: NetworkStatus,
-    ) -> FailureResponse {
+    ) -> StepAfterFailure {
         let now = clock::timestamp_now();
         let mut diagnosis = self.state.diagnose(&broken.failure);
         let seen = match (&broken.response, head) {
@@ -89,14 +89,14 @@ impl GatewayCall {
         account.record.kind = Some(diagnosis.kind);
         account.request = Some(self.request_hash());
         let word = should_retry(broken);
-        if word == Some(true) && diagnosis.level == Some(Level::Alternative) {
-            diagnosis.level = Some(Level::Same);
+        if word == Some(true) && diagnosis.level == Some(RecoveryLevel::Alternative) {
+            diagnosis.level = Some(RecoveryLevel::Same);
         }
         self.count_client_retries(tries, diagnosis.kind, now);
         self.limit_by_progress(account, tries, diagnosis.kind, now);
         let Some(mut decision) = self.decide(tries, &diagnosis, now, network) else {
-            let reason = "nothing is known about such failures".to_owned();
-            return FailureResponse::GiveUp(GiveUpReason {
+            let reason = "no recovery strategy for this failure".to_owned();
+            return StepAfterFailure::GiveUp(GiveUpReason {
                 diagnosis,
                 reason,
                 come_back_after: None,
@@ -107,7 +107,8 @@ impl GatewayCall {
             self.choose_action(tries, &diagnosis, &decision, refused, broken);
         self.notify_skipped(&passed_over);
         // The recorded wait is the actual one, so that everybody can see it.
-        if let (Some(wait), Action::Retry { delay, until }) = (chosen.wait(), &mut decision.action)
+        if let (Some(wait), RecoveryAction::Retry { delay, until }) =
+            (chosen.wait(), &mut decision.action)
         {
             *delay = wait;
             *until = now.after(wait);
@@ -115,13 +116,13 @@ impl GatewayCall {
         self.note_waiting(&decision, now);
         let but = match chosen {
             FailoverAction::GiveUp(but) => but,
-            FailoverAction::WaitTooLong(wait) if self.should_come_back(wait) => {
-                Some("But the client does not wait that long, and is told to come back.")
+            FailoverAction::WaitTooLong(wait) if self.should_ask_client_to_retry(wait) => {
+                Some("The client times out earlier, so it is told to retry.")
             }
             FailoverAction::FailOverOnReturn(_) => {
-                Some("But the client does not wait any longer, and is told to come back.")
+                Some("The client timeout is reached, so it is told to retry.")
             }
-            FailoverAction::WaitTooLong(_) => Some("But the client does not wait that long."),
+            FailoverAction::WaitTooLong(_) => Some("The client times out earlier."),
             FailoverAction::Retry(_)
             | FailoverAction::FailOver(_)
             | FailoverAction::RestartRound(..)
@@ -161,7 +162,7 @@ impl GatewayCall {
     fn limit_by_progress(
         &self,
         account: &CallRecorder,
-        tries: &mut AttemptState,
+        tries: &mut RetryState,
         kind: Kind,
         now: Timestamp,
     ) {
@@ -182,14 +183,14 @@ impl GatewayCall {
     }
 
     /// Adds the retries that a client has made by itself.
-    fn count_client_retries(&self, tries: &mut AttemptState, kind: Kind, now: Timestamp) {
+    fn count_client_retries(&self, tries: &mut RetryState, kind: Kind, now: Timestamp) {
         if tries.attempts > 1 || tries.earlier_attempts > 0 {
             return;
         }
         for _ in 0..self.client_retries.min(100) {
             tries.history.record(RetryRecord {
                 kind,
-                level: Level::Same,
+                level: RecoveryLevel::Same,
                 strategy: None,
                 at: now,
                 delay: Duration::ZERO,
@@ -204,7 +205,7 @@ impl GatewayCall {
 
     fn decide(
         &self,
-        tries: &AttemptState,
+        tries: &RetryState,
         diagnosis: &Diagnosis,
         now: Timestamp,
         network: NetworkStatus,
@@ -214,7 +215,7 @@ impl GatewayCall {
         let known = playbook.kind(diagnosis.kind)?;
         let mut situation =
             DecisionInput::new(&policy, &tries.history, diagnosis, known, playbook, now);
-        situation.capabilities = Capabilities::NONE.with(Capability::Model);
+        situation.capabilities = RetryCapabilities::NONE.with(RetryCapability::Model);
         situation.model = tries.model.as_deref().map(|id| CurrentModel {
             id,
             catalog: self.state.knowledge.catalog(),
@@ -231,7 +232,7 @@ impl GatewayCall {
     /// Also returns the skipped upstreams.
     fn choose_action(
         &self,
-        tries: &AttemptState,
+        tries: &RetryState,
         diagnosis: &Diagnosis,
         decision: &Decision,
         refused: bool,
@@ -243,8 +244,8 @@ impl GatewayCall {
             .is_some_and(|gone| gone <= Instant::now());
         if is_late
             && broken.is_timeout()
-            && matches!(decision.action, Action::Retry { .. })
-            && self.should_come_back(Duration::ZERO)
+            && matches!(decision.action, RecoveryAction::Retry { .. })
+            && self.should_ask_client_to_retry(Duration::ZERO)
         {
             let stand = self.select_fallback(tries, diagnosis.kind);
             if let Some(target) = stand.target {
@@ -262,17 +263,17 @@ impl GatewayCall {
         };
         let limits = &self.state.settings.limits;
         let way = match &decision.action {
-            Action::Retry { .. } if refused => {
-                FailoverAction::GiveUp(Some("But the API says not to."))
+            RecoveryAction::Retry { .. } if refused => {
+                FailoverAction::GiveUp(Some("The API forbids a retry."))
             }
-            Action::Retry { delay, .. } => {
+            RecoveryAction::Retry { delay, .. } => {
                 let is_long = *delay > limits.fallback_after || *delay >= self.remaining_time();
                 let is_due = is_long || broken.is_timeout() || self.is_chance_used(tries, *delay);
                 let instead = if is_due { instead() } else { None };
                 instead.unwrap_or_else(|| self.retry_same(tries, diagnosis, decision, *delay))
             }
-            Action::Change { changes, delay, .. } if *delay < self.remaining_time() => {
-                match changes.iter().find_map(ConcreteChange::model_switch) {
+            RecoveryAction::Change { changes, delay, .. } if *delay < self.remaining_time() => {
+                match changes.iter().find_map(ConcreteAttemptChange::model_switch) {
                     Some((from, to)) => match self.check_budget(tries, to) {
                         Ok(()) => {
                             FailoverAction::SwitchModel(from.to_owned(), to.to_owned(), *delay)
@@ -286,8 +287,8 @@ impl GatewayCall {
                     None => instead().unwrap_or(FailoverAction::GiveUp(None)),
                 }
             }
-            Action::Stop { .. } => FailoverAction::GiveUp(None),
-            Action::Change { .. } | Action::Escalate { .. } => {
+            RecoveryAction::Stop { .. } => FailoverAction::GiveUp(None),
+            RecoveryAction::Change { .. } | RecoveryAction::Escalate { .. } => {
                 instead().unwrap_or(FailoverAction::GiveUp(None))
             }
         };
@@ -295,7 +296,7 @@ impl GatewayCall {
     }
 
     /// Returns true if the target had enough attempts, so that a fallback is used before it is retried.
-    fn is_chance_used(&self, tries: &AttemptState, delay: Duration) -> bool {
+    fn is_chance_used(&self, tries: &RetryState, delay: Duration) -> bool {
         let most = if tries.rounds > 0 || tries.was_failing {
             1
         } else {
@@ -309,7 +310,7 @@ impl GatewayCall {
     /// again.
     fn retry_same(
         &self,
-        tries: &AttemptState,
+        tries: &RetryState,
         diagnosis: &Diagnosis,
         decision: &Decision,
         delay: Duration,
@@ -333,7 +334,7 @@ impl GatewayCall {
     }
 
     /// Returns the minimum wait that keeps the number of attempts to one more than the client would make by itself.
-    fn min_wait(&self, tries: &AttemptState) -> Duration {
+    fn min_wait(&self, tries: &RetryState) -> Duration {
         if self.session.policy().give_up_after.is_none() {
             return Duration::ZERO;
         }
@@ -346,14 +347,14 @@ impl GatewayCall {
 
     /// Returns the earliest time of the next attempt by the client's own retry schedule; `None` once the client would
     /// have given up. Each of several calls of a session would be retried; one of them may be an attempt ahead.
-    pub(super) fn client_retry_time(&self, tries: &AttemptState) -> Option<Duration> {
+    pub(super) fn client_retry_time(&self, tries: &RetryState) -> Option<Duration> {
         let is_ahead = self.session.claim_request_ahead(self.request_hash());
         self.client_retry_policy
             .earliest_attempt(tries.total_attempts() + 1, is_ahead)
     }
 
     /// Checks whether the budgets allow another model of the current upstream.
-    fn check_budget(&self, tries: &AttemptState, model: &str) -> Result<(), SkippedUpstream> {
+    fn check_budget(&self, tries: &RetryState, model: &str) -> Result<(), SkippedUpstream> {
         let upstream = &self.state.settings.upstreams[tries.target.upstream];
         let model = upstream.model(model);
         let paid = self.budget(tries).check_model(model);
@@ -366,27 +367,27 @@ impl GatewayCall {
 
     fn apply(
         &self,
-        tries: &mut AttemptState,
+        tries: &mut RetryState,
         way: FailoverAction,
         diagnosis: &Diagnosis,
         decision: Decision,
         now: Timestamp,
-    ) -> FailureResponse {
+    ) -> StepAfterFailure {
         let wait = match way {
             FailoverAction::GiveUp(_) => {
-                return FailureResponse::GiveUp(GiveUpReason {
+                return StepAfterFailure::GiveUp(GiveUpReason {
                     diagnosis: with_retries_exhausted(diagnosis, &decision),
                     reason: decision.reason,
                     come_back_after: None,
                 });
             }
-            FailoverAction::WaitTooLong(wait) if self.should_come_back(wait) => {
+            FailoverAction::WaitTooLong(wait) if self.should_ask_client_to_retry(wait) => {
                 tries.history.attempts.extend(decision.to_retry_record(0.0));
                 let pause = RetryPause {
                     delay: wait,
                     wait_for: decision.wait_purpose,
                 };
-                return FailureResponse::AskToComeBack(pause, Box::new(diagnosis.clone()));
+                return StepAfterFailure::AskToComeBack(pause, Box::new(diagnosis.clone()));
             }
             FailoverAction::FailOverOnReturn(target) => {
                 tries.history.attempts.extend(decision.to_retry_record(0.0));
@@ -395,10 +396,10 @@ impl GatewayCall {
                     delay: Duration::ZERO,
                     wait_for: WaitPurpose::Retry,
                 };
-                return FailureResponse::AskToComeBack(pause, Box::new(diagnosis.clone()));
+                return StepAfterFailure::AskToComeBack(pause, Box::new(diagnosis.clone()));
             }
             FailoverAction::WaitTooLong(_) => {
-                return FailureResponse::GiveUp(GiveUpReason {
+                return StepAfterFailure::GiveUp(GiveUpReason {
                     diagnosis: with_retries_exhausted(diagnosis, &decision),
                     reason: decision.reason,
                     come_back_after: None,
@@ -456,7 +457,7 @@ impl GatewayCall {
                 decision.wait_purpose
             },
         };
-        FailureResponse::Retry(pause, Box::new(diagnosis.clone()))
+        StepAfterFailure::Retry(pause, Box::new(diagnosis.clone()))
     }
 
     /// Keeps the model switch for later calls of the session.
@@ -482,9 +483,9 @@ impl GatewayCall {
 /// Returns the diagnosis for the client's supervisor, which need not retry what was retried to the limit here.
 fn with_retries_exhausted(diagnosis: &Diagnosis, decision: &Decision) -> Diagnosis {
     let mut diagnosis = diagnosis.clone();
-    let is_too_long = matches!(decision.action, Action::Retry { .. });
-    if !is_too_long && diagnosis.level == Some(Level::Same) {
-        diagnosis.level = Some(Level::Alternative);
+    let is_too_long = matches!(decision.action, RecoveryAction::Retry { .. });
+    if !is_too_long && diagnosis.level == Some(RecoveryLevel::Same) {
+        diagnosis.level = Some(RecoveryLevel::Alternative);
     }
     diagnosis
 }

@@ -46,7 +46,7 @@ impl GatewayCall {
         let told = ErrorResponse {
             status: StatusCode::PAYMENT_REQUIRED,
             code: "quota_exhausted".to_owned(),
-            message: format!("unstuck: {sentence}; {table} says so"),
+            message: format!("unstuck: {sentence} (limit set in {table})"),
             retry_after: None,
             should_come_back: false,
         };
@@ -77,7 +77,7 @@ impl GatewayCall {
             None => self.deadline(),
         };
         loop {
-            let held = self.session.held_conversation(self.conversation)?;
+            let held = self.session.blocked_conversation(self.conversation)?;
             if held.is_refused {
                 return self.loop_refusal();
             }
@@ -91,7 +91,7 @@ impl GatewayCall {
                     status: StatusCode::SERVICE_UNAVAILABLE,
                     code: "stuck".to_owned(),
                     message: format!(
-                        "unstuck: the agent goes in circles ({}): it is held until a person lets it go on (unstuck inbox)",
+                        "unstuck: the agent is in a loop ({}): its calls are blocked until you answer (unstuck inbox)",
                         held.signal.sentence
                     ),
                     retry_after: Some(COME_BACK_AFTER),
@@ -109,24 +109,24 @@ impl GatewayCall {
         let (sign, way) = match self.state.settings.loop_rules.action {
             OnLoop::Warn | OnLoop::Note => return None,
             OnLoop::Hold if !self.session.setup().escalates => {
-                let held = self.session.held_conversation(self.conversation)?;
-                (held.signal, "its calls are held until its next attempt")
+                let held = self.session.blocked_conversation(self.conversation)?;
+                (held.signal, "its calls are blocked until its next attempt")
             }
             OnLoop::Hold => {
                 let held = self
                     .session
-                    .held_conversation(self.conversation)
+                    .blocked_conversation(self.conversation)
                     .filter(|one| one.is_refused)?;
-                (held.signal, "a person does not let it go on")
+                (held.signal, "its calls stay blocked by your answer")
             }
-            OnLoop::Stop => (self.session.loop_signal()?, "its calls are stopped"),
+            OnLoop::Stop => (self.session.loop_signal()?, "its calls are blocked"),
         };
         let status = StatusCode::from_u16(stop_status(self.endpoint));
         Some(ErrorResponse {
             status: status.unwrap_or(StatusCode::FORBIDDEN),
             code: "stuck".to_owned(),
             message: format!(
-                "unstuck: the agent goes in circles ({}): {way}; [gateway] on_loop says so",
+                "unstuck: the agent is in a loop ({}): {way} (on_loop in [gateway])",
                 sign.sentence
             ),
             retry_after: None,
@@ -147,8 +147,8 @@ impl GatewayCall {
 /// Returns the note for the model.
 fn loop_note(sign: &ApiLoopSignal) -> String {
     format!(
-        "[unstuck, the supervisor of this session] You seem to go in circles: {}. Do not repeat it. \
-         Say what you learnt from it, and try something else, or say what keeps you from going on.",
+        "[unstuck, the supervisor of this session] You seem to be repeating yourself: {} Do not repeat it. \
+         State what you learned from it and try something else, or state what is blocking you.",
         sign.sentence
     )
 }

@@ -28,7 +28,7 @@ const THINKING: [&[u8]; 4] = [
 
 /// The inputs of the time limits for a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ResponseTimeout {
+pub(crate) struct TimeoutInputs {
     /// If set, the response is streamed.
     pub(crate) stream: bool,
     /// The time to read the prompt.
@@ -41,7 +41,7 @@ pub(crate) struct ResponseTimeout {
     is_nearby: bool,
 }
 
-impl ResponseTimeout {
+impl TimeoutInputs {
     /// Derives the limits from a request.
     pub(crate) fn for_request(asked: &RequestFacts, body: &[u8], is_nearby: bool) -> Self {
         let has = |name: &&[u8]| memchr::memmem::find(body, name).is_some();
@@ -93,14 +93,14 @@ impl ResponseTimeout {
 mod tests {
     use super::*;
 
-    fn silence(stream: bool, max_output: Option<u64>, body: &str) -> ResponseTimeout {
+    fn silence(stream: bool, max_output: Option<u64>, body: &str) -> TimeoutInputs {
         let asked = RequestFacts {
             stream,
             max_output,
             prompt_tokens: 20_000,
             ..RequestFacts::default()
         };
-        ResponseTimeout::for_request(&asked, body.as_bytes(), false)
+        TimeoutInputs::for_request(&asked, body.as_bytes(), false)
     }
 
     fn longest(max_output: Option<u64>) -> u64 {
@@ -110,7 +110,7 @@ mod tests {
             .as_secs()
     }
 
-    fn before_fallback(silence: ResponseTimeout) -> Option<u64> {
+    fn before_fallback(silence: TimeoutInputs) -> Option<u64> {
         let limits = TimeLimits::default();
         silence.fallback_timeout(&limits).map(|time| time.as_secs())
     }
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn nearby_machine_may_be_slow() {
-        let nearby = ResponseTimeout {
+        let nearby = TimeoutInputs {
             is_nearby: true,
             ..silence(false, Some(1024), "{}")
         };

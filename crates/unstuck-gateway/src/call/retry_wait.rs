@@ -11,10 +11,10 @@ use unstuck_core::network_symptom::{NetworkSymptom, find_symptom, is_known_host}
 use unstuck_core::{Kind, Timestamp};
 
 use super::GatewayCall;
-use super::attempt_state::AttemptState;
+use super::retry_state::RetryState;
 use super::upstream_error::UpstreamError;
 use crate::clock;
-use crate::health::UpstreamHealth;
+use crate::upstream_health::UpstreamHealth;
 
 /// The interval for checking whether another process saw the upstream recover, or whether the network is back.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
@@ -44,7 +44,7 @@ impl GatewayCall {
     /// Returns the network state suggested by a failure: offline, or an unknown host.
     pub(super) async fn network_state(
         &self,
-        tries: &AttemptState,
+        tries: &RetryState,
         broken: &UpstreamError,
         has_answered: bool,
     ) -> NetworkStatus {
@@ -71,7 +71,7 @@ impl GatewayCall {
     /// Waits until the next attempt is allowed; a wait for the network uses up no limit.
     pub(super) async fn wait_before_retry(
         &self,
-        tries: &mut AttemptState,
+        tries: &mut RetryState,
         wait_for: WaitPurpose,
         wait: Duration,
         kind: Kind,
@@ -90,7 +90,7 @@ impl GatewayCall {
     }
 
     /// Waits until the network is back. If it only seems to be down, the upstream is still probed now and then.
-    async fn await_network(&self, tries: &AttemptState, wait: Duration) -> RetryWaitEnd {
+    async fn await_network(&self, tries: &RetryState, wait: Duration) -> RetryWaitEnd {
         let url = self.upstream_url(tries);
         let health = self.state.health.get(&url);
         let (since, start) = (clock::timestamp_now(), Instant::now());
@@ -124,7 +124,7 @@ impl GatewayCall {
     /// shared.
     pub(super) async fn wait_for_upstream(
         &self,
-        tries: &AttemptState,
+        tries: &RetryState,
         wait: Duration,
         kind: Kind,
         is_shared: bool,
@@ -232,7 +232,7 @@ impl GatewayCall {
     }
 
     /// Returns the URL of the current target.
-    pub(super) fn upstream_url(&self, tries: &AttemptState) -> String {
+    pub(super) fn upstream_url(&self, tries: &RetryState) -> String {
         let upstream = &self.state.settings.upstreams[tries.target.upstream];
         upstream.base.to_string()
     }

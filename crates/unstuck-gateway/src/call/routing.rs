@@ -5,7 +5,7 @@ use unstuck_core::decision::ModelCatalog;
 use unstuck_core::event::SkippedUpstream;
 
 use super::budget::CallBudget;
-use super::ineligible::Ineligible;
+use super::fallback_ineligibility::FallbackIneligibility;
 use crate::protocol::{Protocol, RequestFacts};
 use crate::settings::Upstream;
 
@@ -25,8 +25,8 @@ pub(crate) struct UpstreamSelector<'a> {
     pub(crate) route_around_refusals: bool,
 }
 
-/// The requirements of a request.
-pub(crate) struct Requirements<'a> {
+/// The requirements of a request that an upstream must fulfill.
+pub(crate) struct RequestRequirements<'a> {
     pub(crate) protocol: Protocol,
     pub(crate) request: &'a RequestFacts,
     /// The model name used by the client or the session.
@@ -35,7 +35,7 @@ pub(crate) struct Requirements<'a> {
 
 /// The selected fallback and the upstreams that were skipped.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Selection {
+pub(crate) struct FallbackSelection {
     pub(crate) target: Option<UpstreamTarget>,
     pub(crate) skipped: Vec<SkippedUpstream>,
 }
@@ -43,14 +43,14 @@ pub(crate) struct Selection {
 impl UpstreamSelector<'_> {
     /// Selects the first upstream of the protocol, whatever its capabilities. Its own rejection says more than ours
     /// would.
-    pub(crate) fn select_first(&self, needs: &Requirements<'_>) -> Option<UpstreamTarget> {
+    pub(crate) fn select_first(&self, needs: &RequestRequirements<'_>) -> Option<UpstreamTarget> {
         let mut all = self.upstreams.iter();
         let at = all.position(|one| one.protocol == needs.protocol)?;
         Some(self.target_at(at, needs))
     }
 
     /// Returns the model name at the first upstream.
-    fn upstream_model<'a>(&'a self, needs: &Requirements<'a>) -> Option<&'a str> {
+    fn upstream_model<'a>(&'a self, needs: &RequestRequirements<'a>) -> Option<&'a str> {
         let mut all = self.upstreams.iter();
         let first = all.find(|one| one.protocol == needs.protocol)?;
         Some(first.model(needs.model?))
@@ -66,11 +66,11 @@ impl UpstreamSelector<'_> {
     pub(crate) fn select_fallback(
         &self,
         target: &UpstreamTarget,
-        needs: &Requirements<'_>,
+        needs: &RequestRequirements<'_>,
         purse: &CallBudget<'_>,
         kind: Kind,
-    ) -> Selection {
-        let mut stand = Selection::default();
+    ) -> FallbackSelection {
+        let mut stand = FallbackSelection::default();
         if !self.may_fail_over(kind) {
             return stand;
         }
@@ -103,7 +103,7 @@ impl UpstreamSelector<'_> {
         stand
     }
 
-    fn target_at(&self, at: usize, needs: &Requirements<'_>) -> UpstreamTarget {
+    fn target_at(&self, at: usize, needs: &RequestRequirements<'_>) -> UpstreamTarget {
         UpstreamTarget {
             upstream: at,
             model: needs
@@ -127,18 +127,18 @@ impl UpstreamSelector<'_> {
     fn check_capabilities(
         &self,
         upstream: &Upstream,
-        needs: &Requirements<'_>,
-    ) -> Result<(), Ineligible> {
+        needs: &RequestRequirements<'_>,
+    ) -> Result<(), FallbackIneligibility> {
         let (asked, lacks) = (needs.request, upstream.missing);
         let tokens = asked.prompt_tokens;
         match self.context_size(upstream, needs) {
-            Some(room) if tokens >= room => Err(Ineligible::Context {
+            Some(room) if tokens >= room => Err(FallbackIneligibility::Context {
                 context_size: room,
                 tokens,
             }),
-            _ if lacks.tools && asked.tools => Err(Ineligible::Tools),
-            _ if lacks.vision && asked.images => Err(Ineligible::Vision),
-            _ if lacks.prefill && asked.prefill => Err(Ineligible::Prefill),
+            _ if lacks.tools && asked.tools => Err(FallbackIneligibility::Tools),
+            _ if lacks.vision && asked.images => Err(FallbackIneligibility::Vision),
+            _ if lacks.prefill && asked.prefill => Err(FallbackIneligibility::Prefill),
             _ => Ok(()),
         }
     }
@@ -148,8 +148,8 @@ impl UpstreamSelector<'_> {
         &self,
         one: &Upstream,
         other: &Upstream,
-        needs: &Requirements<'_>,
-    ) -> Result<(), Ineligible> {
+        needs: &RequestRequirements<'_>,
+    ) -> Result<(), FallbackIneligibility> {
         let has_more = match (
             self.context_size(one, needs),
             self.context_size(other, needs),
@@ -163,12 +163,12 @@ impl UpstreamSelector<'_> {
         if has_more {
             Ok(())
         } else {
-            Err(Ineligible::NoLargerContext)
+            Err(FallbackIneligibility::NoLargerContext)
         }
     }
 
     /// Returns the context size in tokens, if known.
-    fn context_size(&self, upstream: &Upstream, needs: &Requirements<'_>) -> Option<u64> {
+    fn context_size(&self, upstream: &Upstream, needs: &RequestRequirements<'_>) -> Option<u64> {
         let model = needs.model.map(|model| upstream.model(model));
         let of_model = model.and_then(|model| self.catalog.find(model)?.context);
         match (upstream.context, of_model) {
@@ -185,7 +185,7 @@ mod tests {
     use unstuck_core::decision::TokenUsage;
 
     use super::*;
-    use crate::settings::MissingCapabilities;
+    use crate::settings::UnsupportedFeatures;
     use crate::spending::{BudgetOwner, BudgetRemaining};
 
     fn upstreams() -> Vec<Upstream> {
@@ -193,9 +193,9 @@ mod tests {
         let mut small = one("small");
         small.context = Some(1000);
         let mut plain = one("plain");
-        plain.missing = MissingCapabilities {
+        plain.missing = UnsupportedFeatures {
             prefill: true,
-            ..MissingCapabilities::default()
+            ..UnsupportedFeatures::default()
         };
         let mut renamed = one("renamed");
         renamed.models.insert("a".into(), "b".into());
@@ -203,14 +203,19 @@ mod tests {
         vec![one("first"), small, plain, renamed]
     }
 
-    fn stand(asked: &RequestFacts, kind: Kind, around: bool, purse: &CallBudget<'_>) -> Selection {
+    fn stand(
+        asked: &RequestFacts,
+        kind: Kind,
+        around: bool,
+        purse: &CallBudget<'_>,
+    ) -> FallbackSelection {
         let upstreams = upstreams();
         let choice = UpstreamSelector {
             upstreams: &upstreams,
             catalog: purse.catalog,
             route_around_refusals: around,
         };
-        let needs = Requirements {
+        let needs = RequestRequirements {
             protocol: Protocol::Anthropic,
             request: asked,
             model: Some("a"),
@@ -291,8 +296,7 @@ mod tests {
         let cheap = stand(&short, Kind::ServerError, false, &purse);
         assert_eq!(cheap.target.unwrap().upstream, 3);
         let told: Vec<_> = cheap.skipped.iter().map(ToString::to_string).collect();
-        let why =
-            "(a) is not asked instead: it would cost about $10.00, and the session has $5.00 left";
+        let why = "(a) was skipped: would cost about $10.00, but the session has $5.00 left";
         assert_eq!(told, [format!("small {why}"), format!("plain {why}")]);
         purse.remaining = Some(BudgetRemaining {
             usd: 0.5,

@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::upstream_error::UpstreamError;
 use crate::protocol::{Endpoint, FrameKind, FrameSplitter, Protocol, ResponseReader};
 use crate::settings::TimeLimits;
-use crate::upstream::{RequestBody, UpstreamBody, UpstreamClient};
+use crate::upstream::{RequestBody, UpstreamClient, UpstreamResponseBody};
 
 /// The maximum size of an error body that is read.
 const MAX_ERROR_BODY: usize = 1 << 20;
@@ -25,7 +25,7 @@ const MAX_HELD_BYTES: usize = 16 << 20;
 const MAX_WHOLE_BODY: usize = 256 << 20;
 
 /// The message for an unreadable frame.
-pub(super) const MALFORMED: &str = "a malformed chunk";
+pub(super) const MALFORMED: &str = "malformed chunk";
 /// The message for a stream that only seems to have ended.
 pub(super) const NO_END: &str = "the stream ended without its end marker";
 
@@ -34,7 +34,7 @@ pub(crate) enum ApiAttemptOutcome {
     /// The complete response has arrived.
     Complete(Box<CompleteResponse>),
     /// The first content of a stream has arrived.
-    Started(Box<StreamStarted>),
+    Started(Box<StartedStream>),
     /// The attempt failed.
     Failed(Box<UpstreamError>, Option<Parts>),
 }
@@ -47,21 +47,21 @@ pub(crate) struct CompleteResponse {
 }
 
 /// A stream whose first content has arrived.
-pub(crate) struct StreamStarted {
+pub(crate) struct StartedStream {
     pub(crate) head: Parts,
     /// The bytes that were read and not passed on yet.
     pub(crate) held: BytesMut,
     pub(crate) frames: FrameSplitter,
     pub(crate) reader: ResponseReader,
-    pub(crate) body: UpstreamBody,
+    pub(crate) body: UpstreamResponseBody,
     /// True if the stream has content visible to the client.
     has_content: bool,
     /// True if the stream was read to its end.
     pub(crate) is_over: bool,
 }
 
-/// The settings of one attempt.
-pub(crate) struct UpstreamAttempt<'a> {
+/// One attempt at an upstream: the HTTP client, the format and the time limits.
+pub(crate) struct UpstreamAttemptSender<'a> {
     pub(crate) sender: &'a UpstreamClient,
     pub(crate) protocol: Protocol,
     pub(crate) endpoint: Endpoint,
@@ -77,7 +77,7 @@ pub(crate) struct UpstreamAttempt<'a> {
     pub(crate) limits: &'a TimeLimits,
 }
 
-impl UpstreamAttempt<'_> {
+impl UpstreamAttemptSender<'_> {
     /// Sends a request and reads the response until the outcome is clear.
     pub(crate) async fn send(&self, request: Request<RequestBody>) -> ApiAttemptOutcome {
         let started = Instant::now();
@@ -119,7 +119,7 @@ impl UpstreamAttempt<'_> {
         }
     }
 
-    async fn read_refusal(&self, response: Response<UpstreamBody>) -> ApiAttemptOutcome {
+    async fn read_refusal(&self, response: Response<UpstreamResponseBody>) -> ApiAttemptOutcome {
         let (head, mut body) = response.into_parts();
         let mut read = BytesMut::new();
         let deadline = Instant::now() + ERROR_BODY_TIMEOUT;
@@ -137,7 +137,7 @@ impl UpstreamAttempt<'_> {
 
     async fn read_whole(
         &self,
-        response: Response<UpstreamBody>,
+        response: Response<UpstreamResponseBody>,
         first: Duration,
     ) -> ApiAttemptOutcome {
         let (head, mut body) = response.into_parts();
@@ -149,7 +149,7 @@ impl UpstreamAttempt<'_> {
                 Err(_) => {
                     let silent = UpstreamError::timed_out(
                         self.protocol,
-                        "the answer stalled: nothing more",
+                        "the response stalled: no data",
                         wait,
                     );
                     return ApiAttemptOutcome::Failed(Box::new(silent), Some(head));
@@ -158,7 +158,7 @@ impl UpstreamAttempt<'_> {
                 Ok(Some(Err(error))) => {
                     let lost = UpstreamError::transport(
                         self.protocol,
-                        "connection reset while reading the answer",
+                        "connection reset while reading the response",
                         &error,
                     );
                     return ApiAttemptOutcome::Failed(Box::new(lost), Some(head));
@@ -171,7 +171,7 @@ impl UpstreamAttempt<'_> {
                 }
             }
             if read.len() > MAX_WHOLE_BODY {
-                let long = UpstreamError::malformed(self.protocol, "the answer is too long");
+                let long = UpstreamError::malformed(self.protocol, "the response is too long");
                 return ApiAttemptOutcome::Failed(Box::new(long), Some(head));
             }
         }
@@ -201,28 +201,28 @@ impl UpstreamAttempt<'_> {
     fn unreadable_response(&self, head: &Parts, body: &[u8]) -> UpstreamError {
         let is_page = body.trim_ascii_start().starts_with(b"<");
         if is_page {
-            UpstreamError::malformed(self.protocol, "a page came instead of an answer")
+            UpstreamError::malformed(self.protocol, "received a web page instead of a response")
         } else {
             let kind = head
                 .headers
                 .get(CONTENT_TYPE)
                 .and_then(|value| value.to_str().ok());
             let what = format!(
-                "the answer is not whole: {} bytes of {} that are no JSON",
+                "the response is incomplete: {} bytes of {} that are not JSON",
                 body.len(),
-                kind.unwrap_or("an unknown type")
+                kind.unwrap_or("unknown type")
             );
             UpstreamError::malformed(self.protocol, &what)
         }
     }
 
-    async fn open_stream(&self, response: Response<UpstreamBody>) -> ApiAttemptOutcome {
+    async fn open_stream(&self, response: Response<UpstreamResponseBody>) -> ApiAttemptOutcome {
         let (head, body) = response.into_parts();
         let content_type = head
             .headers
             .get(CONTENT_TYPE)
             .and_then(|value| value.to_str().ok());
-        let mut opened = Box::new(StreamStarted {
+        let mut opened = Box::new(StartedStream {
             frames: FrameSplitter::new(self.endpoint, content_type.unwrap_or_default()),
             reader: self.response_reader(),
             held: BytesMut::new(),
@@ -255,7 +255,7 @@ impl UpstreamAttempt<'_> {
     }
 
     /// Reads a stream to its end, so that it can be retried invisibly if it breaks.
-    async fn buffer_stream(&self, mut opened: Box<StreamStarted>) -> ApiAttemptOutcome {
+    async fn buffer_stream(&self, mut opened: Box<StartedStream>) -> ApiAttemptOutcome {
         match opened
             .read_until_end(self.protocol, self.limits.stall)
             .await
@@ -266,7 +266,7 @@ impl UpstreamAttempt<'_> {
     }
 }
 
-impl StreamStarted {
+impl StartedStream {
     /// Reads until the response is complete. Keep-alive bytes alone do not extend the time.
     async fn read_until_end(
         &mut self,
@@ -292,11 +292,14 @@ impl StreamStarted {
                 self.held.extend_from_slice(&bytes);
             }
             if self.held.len() + self.frames.remainder().len() > MAX_WHOLE_BODY {
-                return Err(UpstreamError::malformed(protocol, "the answer is too long"));
+                return Err(UpstreamError::malformed(
+                    protocol,
+                    "the response is too long",
+                ));
             }
             match timeout_at(alive + stall, self.body.frame()).await {
                 Err(_) => {
-                    let what = "the stream stalled: nothing more";
+                    let what = "the stream stalled: no data";
                     return Err(UpstreamError::timed_out(protocol, what, stall));
                 }
                 Ok(Some(Ok(frame))) => {
@@ -372,7 +375,7 @@ impl StreamStarted {
                     if self.held.len() + self.frames.remainder().len() > MAX_HELD_BYTES {
                         return Err(UpstreamError::malformed(
                             protocol,
-                            "too much before the first content",
+                            "too much data before the first content",
                         ));
                     }
                 }
@@ -401,7 +404,7 @@ fn failed(broken: UpstreamError) -> ApiAttemptOutcome {
 }
 
 /// Returns true if the response is streamed as requested.
-fn is_stream(response: &Response<UpstreamBody>) -> bool {
+fn is_stream(response: &Response<UpstreamResponseBody>) -> bool {
     let kind = response.headers().get(CONTENT_TYPE);
     let kind = kind
         .and_then(|value| value.to_str().ok())

@@ -21,19 +21,19 @@ pub(crate) const STOPPED: &str = "the gateway was stopped";
 const ADVICE: [(&str, &str); 4] = [
     (
         "invalid peer certificate: UnknownIssuer",
-        "nobody whom this machine believes has signed it: behind a company's proxy name its certificates with SSL_CERT_FILE=FILE",
+        "not signed by a trusted CA; behind a corporate proxy, set SSL_CERT_FILE=FILE to its certificates",
     ),
     (
         "invalid peer certificate: certificate expired",
-        "is the clock of this machine right?",
+        "check the system clock",
     ),
     (
         "invalid peer certificate: certificate not valid for name",
-        "is the address of the upstream right?",
+        "check the URL of the upstream",
     ),
     (
         "proxy authorization required",
-        "the address of the proxy may hold name and password: http://NAME:PASSWORD@HOST:PORT",
+        "set the credentials in the proxy URL: http://NAME:PASSWORD@HOST:PORT",
     ),
 ];
 
@@ -57,7 +57,7 @@ impl UpstreamError {
         Self {
             failure,
             status: head.status,
-            message: format!("the API answered {}", head.status),
+            message: format!("the API returned {}", head.status),
             response: Some((head, body)),
         }
     }
@@ -72,7 +72,7 @@ impl UpstreamError {
             failure,
             response: None,
             status: StatusCode::BAD_GATEWAY,
-            message: "the API broke its answer off".into(),
+            message: "the API interrupted its response".into(),
         }
     }
 

@@ -8,7 +8,7 @@ use unstuck_core::Timestamp;
 use super::repeats::{RepeatCounter, ToolPace};
 use super::seen_hashes::SeenHashes;
 use super::signal::is_due;
-use super::{ApiLoopKind, ApiLoopSignal, ConversationId, WatchLimits};
+use super::{ApiLoopKind, ApiLoopSignal, ConversationId, LoopDetectionLimits};
 use crate::protocol::{FinishReason, LastTurn, ResponseSummary, ToolCall};
 
 /// The maximum number of remembered conversations.
@@ -106,7 +106,7 @@ impl ConversationState {
         last: &LastTurn,
         messages: usize,
         at: Timestamp,
-        limits: &WatchLimits,
+        limits: &LoopDetectionLimits,
     ) -> Option<ApiLoopSignal> {
         if last.results.is_empty() {
             self.repeats.reset();
@@ -155,7 +155,7 @@ impl ConversationState {
         &mut self,
         said: &ResponseSummary,
         at: Timestamp,
-        limits: &WatchLimits,
+        limits: &LoopDetectionLimits,
     ) -> Option<ApiLoopSignal> {
         self.last_response_at = Some(at);
         self.last_calls.clone_from(&said.calls);
@@ -169,7 +169,7 @@ impl ConversationState {
     fn check_empty(
         &mut self,
         said: &ResponseSummary,
-        limits: &WatchLimits,
+        limits: &LoopDetectionLimits,
     ) -> Option<ApiLoopSignal> {
         let refused = matches!(
             said.finish,
@@ -181,17 +181,17 @@ impl ConversationState {
         }
         self.empty = self.empty.saturating_add(1);
         let count = self.empty;
-        is_due(count, limits.empty_answers).then(|| ApiLoopSignal {
-            kind: ApiLoopKind::EmptyAnswers,
+        is_due(count, limits.empty_responses).then(|| ApiLoopSignal {
+            kind: ApiLoopKind::EmptyResponses,
             count,
-            sentence: format!("{count} answers in a row were empty."),
+            sentence: format!("{count} responses in a row were empty."),
         })
     }
 
     fn check_progress(
         &mut self,
         said: &ResponseSummary,
-        limits: &WatchLimits,
+        limits: &LoopDetectionLimits,
     ) -> Option<ApiLoopSignal> {
         let text = said.text_bytes > 0
             && self
@@ -211,12 +211,10 @@ impl ConversationState {
         }
         self.stale_responses = self.stale_responses.saturating_add(1);
         let count = self.stale_responses;
-        is_due(count, limits.no_progress).then(|| ApiLoopSignal {
+        is_due(count, limits.no_progress_responses).then(|| ApiLoopSignal {
             kind: ApiLoopKind::NoProgress,
             count,
-            sentence: format!(
-                "{count} requests brought no new text, no new call and no new result."
-            ),
+            sentence: format!("{count} requests produced no new text, call or result."),
         })
     }
 }

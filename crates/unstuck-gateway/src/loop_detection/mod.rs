@@ -9,11 +9,11 @@
 //! ```
 //! use unstuck_core::Timestamp;
 //! use unstuck_gateway::protocol::{RequestFacts, Endpoint, ResponseReader};
-//! use unstuck_gateway::loop_detection::{ApiLoopDetector, WatchLimits, ApiLoopKind};
+//! use unstuck_gateway::loop_detection::{ApiLoopDetector, LoopDetectionLimits, ApiLoopKind};
 //!
 //! let call = r#"{"role":"assistant","tool_calls":[{"function":{"name":"ls","arguments":"{}"}}]}"#;
 //! let turn = format!(r#",{call},{{"role":"tool","content":"no such directory"}}"#);
-//! let mut watch = ApiLoopDetector::new(WatchLimits::default());
+//! let mut watch = ApiLoopDetector::new(LoopDetectionLimits::default());
 //! let mut signs = Vec::new();
 //! for turns in 0..6 {
 //!     let at = Timestamp::from_seconds(1_790_000_000 + turns);
@@ -30,10 +30,10 @@
 //! assert_eq!(signs[0].sentence, "The same call of `ls` had the same result 5 times in a row.");
 //! ```
 
-mod context_churn;
 mod conversation;
-mod conversation_storm;
+mod futile_compaction;
 mod limits;
+mod new_conversation_storm;
 mod repeats;
 mod seen_hashes;
 mod signal;
@@ -43,34 +43,34 @@ mod tests;
 use unstuck_core::{Kind, Timestamp};
 
 use crate::protocol::{RequestFacts, ResponseSummary};
-use context_churn::ContextChurn;
 use conversation::Conversations;
-use conversation_storm::ConversationStorm;
+use futile_compaction::CompactionTracker;
+use new_conversation_storm::NewConversationStorm;
 
-pub use limits::WatchLimits;
+pub use limits::LoopDetectionLimits;
 pub use signal::{ApiLoopKind, ApiLoopSignal};
 
 /// The conversation of the session that a request belongs to, if any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ConversationId(Option<u64>);
 
-/// Watches one session with any number of conversations.
+/// Detects loops of one session with any number of conversations.
 #[derive(Debug)]
 pub struct ApiLoopDetector {
-    limits: WatchLimits,
+    limits: LoopDetectionLimits,
     conversations: Conversations,
-    shrink: ContextChurn,
-    storm: ConversationStorm,
+    shrink: CompactionTracker,
+    storm: NewConversationStorm,
 }
 
 impl ApiLoopDetector {
     /// Creates a detector.
-    pub fn new(limits: WatchLimits) -> Self {
+    pub fn new(limits: LoopDetectionLimits) -> Self {
         Self {
             limits,
             conversations: Conversations::default(),
-            shrink: ContextChurn::default(),
-            storm: ConversationStorm::default(),
+            shrink: CompactionTracker::default(),
+            storm: NewConversationStorm::default(),
         }
     }
 

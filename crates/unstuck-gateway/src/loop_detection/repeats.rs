@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::signal::is_due;
-use super::{ApiLoopKind, ApiLoopSignal, WatchLimits};
+use super::{ApiLoopKind, ApiLoopSignal, LoopDetectionLimits};
 use crate::protocol::ToolCall;
 
 /// The maximum length of a displayed name, in characters.
@@ -36,7 +36,7 @@ impl RepeatCounter {
         turn: u64,
         pace: ToolPace,
         calls: &[ToolCall],
-        limits: &WatchLimits,
+        limits: &LoopDetectionLimits,
     ) -> Option<ApiLoopSignal> {
         if self.last != Some(turn) {
             self.last = Some(turn);
@@ -51,7 +51,7 @@ impl RepeatCounter {
             }
         }
         let quick = pace == ToolPace::Quick && is_due(self.quick, limits.repeats);
-        if quick || is_due(self.in_row, limits.slow_repeats) {
+        if quick || is_due(self.in_row, limits.slow_tool_repeats) {
             return Some(in_row(self.in_row, calls));
         }
         let repeats = self.window.iter().filter(|seen| **seen == turn).count();

@@ -11,33 +11,36 @@ pub enum ApiLoopKind {
     /// The same tool calls bring the same results repeatedly.
     RepeatedCall,
     /// The context is shortened and soon full again, or stays too long.
-    NoShrink,
+    #[serde(alias = "no_shrink")]
+    FailedCompactions,
     /// Consecutive responses were empty.
-    EmptyAnswers,
+    #[serde(alias = "empty_answers")]
+    EmptyResponses,
     /// Many requests bring no new call, result or text.
     NoProgress,
     /// Many conversations begin in a short time.
-    Storm,
+    #[serde(alias = "storm")]
+    ConversationStorm,
 }
 
 impl ApiLoopKind {
     /// All kinds.
     pub const ALL: [Self; 5] = [
         Self::RepeatedCall,
-        Self::NoShrink,
-        Self::EmptyAnswers,
+        Self::FailedCompactions,
+        Self::EmptyResponses,
         Self::NoProgress,
-        Self::Storm,
+        Self::ConversationStorm,
     ];
 
     /// Returns the name used on the wire.
     pub const fn name(self) -> &'static str {
         match self {
             Self::RepeatedCall => "repeated_call",
-            Self::NoShrink => "no_shrink",
-            Self::EmptyAnswers => "empty_answers",
+            Self::FailedCompactions => "failed_compactions",
+            Self::EmptyResponses => "empty_responses",
             Self::NoProgress => "no_progress",
-            Self::Storm => "storm",
+            Self::ConversationStorm => "conversation_storm",
         }
     }
 }
@@ -52,7 +55,6 @@ impl fmt::Display for ApiLoopKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApiLoopSignal {
     /// The kind of loop.
-    #[serde(rename = "what")]
     pub kind: ApiLoopKind,
     /// The number of times it was seen.
     pub count: u32,
@@ -63,4 +65,24 @@ pub struct ApiLoopSignal {
 /// Returns true if a count is a multiple of the limit. A limit of 0 is off.
 pub(super) fn is_due(count: u32, limit: u32) -> bool {
     limit > 0 && count > 0 && count.is_multiple_of(limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_the_wire_names_and_old_ones_are_read() {
+        for kind in ApiLoopKind::ALL {
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
+        }
+        for (old, kind) in [
+            ("no_shrink", ApiLoopKind::FailedCompactions),
+            ("empty_answers", ApiLoopKind::EmptyResponses),
+            ("storm", ApiLoopKind::ConversationStorm),
+        ] {
+            let read: ApiLoopKind = serde_json::from_value(old.into()).unwrap();
+            assert_eq!(read, kind);
+        }
+    }
 }

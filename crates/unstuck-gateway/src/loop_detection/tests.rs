@@ -20,7 +20,7 @@ struct Agent {
 impl Agent {
     fn new() -> Self {
         Self {
-            watch: ApiLoopDetector::new(WatchLimits::default()),
+            watch: ApiLoopDetector::new(LoopDetectionLimits::default()),
             now: Timestamp::from_seconds(1_790_000_000),
             conversation: 1,
             position: 0,
@@ -272,7 +272,7 @@ fn loop_is_detected_across_a_summary() {
 #[test]
 fn requests_with_only_results_belong_to_the_continued_response() {
     fn play(conversations: i64) -> Vec<ApiLoopSignal> {
-        let mut watch = ApiLoopDetector::new(WatchLimits::default());
+        let mut watch = ApiLoopDetector::new(LoopDetectionLimits::default());
         let mut signs = Vec::new();
         for turn in 0..12 {
             let at = Timestamp::from_seconds(1_790_000_000 + turn);
@@ -326,7 +326,7 @@ fn three_consecutive_empty_responses_are_reported() {
     assert_eq!(agent.seen(), []);
     let talk = agent.ask(&[], &[]);
     agent.answer(talk, &empty);
-    assert_eq!(agent.seen(), [(ApiLoopKind::EmptyAnswers, 3)]);
+    assert_eq!(agent.seen(), [(ApiLoopKind::EmptyResponses, 3)]);
 }
 
 #[test]
@@ -401,10 +401,10 @@ fn twenty_new_conversations_within_a_minute_are_a_storm() {
     assert_eq!(agent.seen(), []);
     agent.conversation = 19;
     agent.ask(&[], &[]);
-    assert_eq!(agent.seen(), [(ApiLoopKind::Storm, 20)]);
+    assert_eq!(agent.seen(), [(ApiLoopKind::ConversationStorm, 20)]);
     assert_eq!(
         agent.signs[0].sentence,
-        "20 new conversations were begun within 1 min."
+        "20 new conversations were started within 1 min."
     );
 }
 
@@ -442,7 +442,7 @@ fn soon_refilled_context_is_reported() {
         }
         assert_eq!(
             agent.seen(),
-            [(ApiLoopKind::NoShrink, 3)],
+            [(ApiLoopKind::FailedCompactions, 3)],
             "{same_conversation}"
         );
     }
@@ -488,7 +488,7 @@ fn context_that_stays_too_long_is_reported() {
         agent.answer(talk, &saying(agent.position));
     }
     let seen: Vec<_> = signs.iter().map(|sign| (sign.kind, sign.count)).collect();
-    assert_eq!(seen, [(ApiLoopKind::NoShrink, 3)]);
+    assert_eq!(seen, [(ApiLoopKind::FailedCompactions, 3)]);
 }
 
 #[test]
@@ -530,7 +530,7 @@ fn endlessly_repeated_call_is_reported_in_every_api() {
         ),
     ];
     for (endpoint, answer) in answers {
-        let mut watch = ApiLoopDetector::new(WatchLimits::default());
+        let mut watch = ApiLoopDetector::new(LoopDetectionLimits::default());
         let mut signs = Vec::new();
         for turns in 0..6 {
             let at = Timestamp::from_seconds(1_790_000_000 + turns);
@@ -609,9 +609,9 @@ proptest! {
     #[test]
     fn limit_of_zero_is_off(turns in 0u32..60, limit in 0u32..2) {
         let mut agent = Agent::new();
-        let limits = WatchLimits {
-            repeats: 0, repeats_in_window: 0, slow_repeats: 0, empty_answers: 0, no_shrink: 0, no_progress: 0, storm: 0,
-            window: limit as usize, ..WatchLimits::default()
+        let limits = LoopDetectionLimits {
+            repeats: 0, repeats_in_window: 0, slow_tool_repeats: 0, empty_responses: 0, failed_compactions: 0, no_progress_responses: 0, conversation_storm: 0,
+            window: limit as usize, ..LoopDetectionLimits::default()
         };
         agent.watch = ApiLoopDetector::new(limits);
         for _ in 0..turns {

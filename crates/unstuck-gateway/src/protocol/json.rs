@@ -70,15 +70,15 @@ pub(super) use object;
 macro_rules! member {
     ($a:lifetime) => { Option<&$a serde_json::value::RawValue> };
     ($a:lifetime {$inner:ident}) => { $inner<$a> };
-    ($a:lifetime [$each:ident]) => { $crate::protocol::json::JsonList<$each<$a>> };
+    ($a:lifetime [$each:ident]) => { $crate::protocol::json::ArrayOrEmpty<$each<$a>> };
 }
 pub(super) use member;
 
 /// The elements of an array; empty if the value is something else or absent.
 #[derive(Debug, Clone)]
-pub(super) struct JsonList<T>(Option<Vec<T>>);
+pub(super) struct ArrayOrEmpty<T>(Option<Vec<T>>);
 
-impl<T> JsonList<T> {
+impl<T> ArrayOrEmpty<T> {
     pub(super) fn is_absent(&self) -> bool {
         self.0.is_none()
     }
@@ -88,19 +88,19 @@ impl<T> JsonList<T> {
     }
 }
 
-impl<T> Default for JsonList<T> {
+impl<T> Default for ArrayOrEmpty<T> {
     fn default() -> Self {
         Self(None)
     }
 }
 
-impl<'a, T: Deserialize<'a>> JsonMember<'a> for JsonList<T> {
+impl<'a, T: Deserialize<'a>> JsonMember<'a> for ArrayOrEmpty<T> {
     fn read_value<A: MapAccess<'a>>(map: &mut A) -> Result<Self, A::Error> {
         map.next_value()
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for JsonList<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for ArrayOrEmpty<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(EachVisitor(PhantomData))
     }
@@ -148,21 +148,21 @@ macro_rules! passed_over {
 struct EachVisitor<T>(PhantomData<T>);
 
 impl<'de, T: Deserialize<'de>> Visitor<'de> for EachVisitor<T> {
-    type Value = JsonList<T>;
+    type Value = ArrayOrEmpty<T>;
 
-    passed_over!(JsonList(Some(Vec::new())));
+    passed_over!(ArrayOrEmpty(Some(Vec::new())));
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<JsonList<T>, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<ArrayOrEmpty<T>, A::Error> {
         let mut elements = Vec::new();
         while let Some(element) = seq.next_element()? {
             elements.push(element);
         }
-        Ok(JsonList(Some(elements)))
+        Ok(ArrayOrEmpty(Some(elements)))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<JsonList<T>, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ArrayOrEmpty<T>, A::Error> {
         while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(JsonList(Some(Vec::new())))
+        Ok(ArrayOrEmpty(Some(Vec::new())))
     }
 }
 

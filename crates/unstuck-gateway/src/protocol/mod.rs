@@ -49,16 +49,16 @@
 mod endpoint;
 mod error_body;
 mod frames;
-mod hash;
 mod json;
 mod request;
 mod response;
 mod rewrite;
 mod sse_event;
+mod text_hash;
 
 pub use endpoint::{Endpoint, Protocol};
 pub use error_body::{ErrorDetails, error_body, error_event, keep_alive, stop_status};
 pub use frames::FrameSplitter;
 pub use request::{LastTurn, RequestFacts, ToolCall};
-pub use response::{FinishReason, FrameKind, JsonState, ResponseReader, ResponseSummary};
+pub use response::{FinishReason, FrameKind, JsonValidity, ResponseReader, ResponseSummary};
 pub use rewrite::{RewrittenRequest, with_error_context, with_max_output, with_model, with_note};

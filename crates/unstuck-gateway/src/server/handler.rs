@@ -11,14 +11,14 @@ use hyper::header::{HeaderName, UPGRADE, USER_AGENT};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use tokio::time::Instant;
 
-use super::access::text_response;
-use super::contained_path;
+use super::access_control::text_response;
+use super::contained_url_path;
 use super::passthrough::{self, error_response};
 use super::route::Route;
-use crate::body::ResponseBody;
 use crate::call::{GatewayCall, client_agent, client_version};
+use crate::client_response_body::ResponseBody;
 use crate::clock;
-use crate::ids;
+use crate::id_generation;
 use crate::protocol::{Endpoint, Protocol, RequestFacts};
 use crate::recorder::SessionEventKind;
 use crate::state::GatewayState;
@@ -44,10 +44,10 @@ pub(crate) async fn handle(
     shared: Arc<GatewayState>,
     request: Request<Incoming>,
 ) -> Response<ResponseBody> {
-    let Some(path) = contained_path::contained_path(request.uri().path()) else {
+    let Some(path) = contained_url_path::contained_path(request.uri().path()) else {
         return text_response(
             StatusCode::BAD_REQUEST,
-            "unstuck: the path leads above the base URL, or holds characters that it may not\n",
+            "unstuck: the path leads above the base URL or contains characters that are not allowed\n",
         );
     };
     let path = path.into_owned();
@@ -55,7 +55,7 @@ pub(crate) async fn handle(
         return no_such_path(&request);
     };
     if is_websocket(request.headers()) {
-        let message = "unstuck: the gateway passes no WebSocket connections on; ask the same API over plain HTTP, where answers are streamed as well";
+        let message = "unstuck: the gateway does not support WebSocket connections; use plain HTTP, which also streams responses";
         // At this status clients that can do without WebSocket, such as Codex, continue over HTTP.
         let status = StatusCode::UPGRADE_REQUIRED;
         return error_response(route.protocol, status, "invalid_request", message);
@@ -118,7 +118,7 @@ fn new_call(
     let session = match route.session {
         Some(name) => shared.session(name, client),
         None => shared.session(
-            &ids::client_session_name(shared.client_key(&headers), client),
+            &id_generation::client_session_name(shared.client_key(&headers), client),
             client,
         ),
     };
@@ -136,7 +136,7 @@ fn new_call(
     let patience =
         client_timeout(&headers).unwrap_or_else(|| own.timeout.saturating_sub(RESPONSE_MARGIN));
     Box::new(GatewayCall {
-        id: ids::new_call_id(),
+        id: id_generation::new_call_id(),
         client_retries: numeric_header(&headers, &RETRY_COUNT_HEADER).unwrap_or(0.0) as u32,
         held_until: started + hold,
         client_leaves_at: Some(started + patience),
@@ -187,8 +187,7 @@ fn unreadable_body(
 ) -> Response<ResponseBody> {
     if error.is::<http_body_util::LengthLimitError>() {
         let most = shared.settings.max_request >> 20;
-        let message =
-            format!("unstuck: the request is longer than the {most} MiB that this gateway takes");
+        let message = format!("unstuck: the request is larger than the limit of {most} MiB");
         return error_response(
             protocol,
             StatusCode::PAYLOAD_TOO_LARGE,
@@ -196,7 +195,7 @@ fn unreadable_body(
             &message,
         );
     }
-    let message = format!("unstuck: the request cannot be read: {error}");
+    let message = format!("unstuck: cannot read the request: {error}");
     error_response(
         protocol,
         StatusCode::BAD_REQUEST,
@@ -215,7 +214,7 @@ fn no_such_path(request: &Request<Incoming>) -> Response<ResponseBody> {
         ),
         _ => text_response(
             StatusCode::NOT_FOUND,
-            "unstuck: no such address; base URLs are /anthropic, /openai/v1 and /gemini\n",
+            "unstuck: unknown path; base URLs are /anthropic, /openai/v1 and /gemini\n",
         ),
     }
 }

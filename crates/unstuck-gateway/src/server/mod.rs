@@ -1,7 +1,7 @@
 //! The server: accepts connections and dispatches requests.
 
-mod access;
-mod contained_path;
+mod access_control;
+mod contained_url_path;
 mod handler;
 mod passthrough;
 mod route;
@@ -24,10 +24,10 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use unstuck_network::PeerOwner;
 
-use crate::body::ResponseBody;
+use crate::client_response_body::ResponseBody;
 use crate::coalescing_waker::CoalescingWaker;
 use crate::error::GatewayError;
-use crate::fallback::Peer;
+use crate::non_llm_requests::ConnectionPeer;
 use crate::state::GatewayState;
 
 /// The time for calls in progress to end.
@@ -39,7 +39,7 @@ const PREFACE_RETRY: Duration = Duration::from_millis(5);
 /// The pause after a failed accept, such as with too many open files.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 
-/// The state of the shutdown.
+/// The way the server stops, if it does: gracefully or immediately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StopMode {
     No,
@@ -137,13 +137,13 @@ async fn serve_connection(
 }
 
 /// Identifies the peer once per connection, before anything is read; `None` if it is gone.
-fn identify_peer(stream: &TcpStream, address: SocketAddr) -> Option<Peer> {
+fn identify_peer(stream: &TcpStream, address: SocketAddr) -> Option<ConnectionPeer> {
     let owner = match stream.local_addr() {
         Ok(local) => PeerOwner::lookup(local, address),
         Err(_) => PeerOwner::Unknown,
     };
     // Once a connection is closed, another process may get its address. Data sent before must not pass for its own.
-    matches!(stream.take_error(), Ok(None)).then_some(Peer { address, owner })
+    matches!(stream.take_error(), Ok(None)).then_some(ConnectionPeer { address, owner })
 }
 
 /// Returns true if the client starts with the HTTP/2 preface. Nothing is consumed from the stream.
@@ -202,7 +202,7 @@ async fn drive_until_stopped<C: Future>(
 async fn handle_request(
     shared: Arc<GatewayState>,
     mut request: Request<Incoming>,
-    from: Peer,
+    from: ConnectionPeer,
 ) -> Result<Response<ResponseBody>, Infallible> {
     if let Some(elsewhere) = &shared.settings.fallback
         && !route::is_gateway_path(request.uri().path())
@@ -210,7 +210,7 @@ async fn handle_request(
         let answer = elsewhere.handle(request, from).await;
         return Ok(answer.map(ResponseBody::Fallback));
     }
-    if let Err(refused) = access::admit(&shared, &mut request, from) {
+    if let Err(refused) = access_control::admit(&shared, &mut request, from) {
         return Ok(*refused);
     }
     Ok(handler::handle(shared, request).await)

@@ -8,7 +8,7 @@ use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use hyper::{Request, Response, StatusCode};
 
 use super::route::Route;
-use crate::body::ResponseBody;
+use crate::client_response_body::ResponseBody;
 use crate::error::with_causes;
 use crate::protocol::{ErrorDetails, Protocol, error_body};
 use crate::state::GatewayState;
@@ -23,7 +23,7 @@ pub(crate) async fn forward(
     let upstreams = &shared.settings.upstreams;
     let Some(upstream) = upstreams.iter().find(|one| one.protocol == route.protocol) else {
         let message = format!(
-            "unstuck: no upstream for {} is configured",
+            "unstuck: no upstream configured for {}",
             route.protocol.name()
         );
         return error_response(
@@ -47,7 +47,7 @@ pub(crate) async fn forward(
             route.protocol,
             StatusCode::BAD_REQUEST,
             "invalid_request",
-            "unstuck: the address is none",
+            "unstuck: the upstream URL is invalid",
         );
     };
     match shared.client.request(request).await {

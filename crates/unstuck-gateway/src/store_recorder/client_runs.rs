@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use unstuck_core::duration::{HumanDuration, to_millis};
-use unstuck_core::event::{CallOutcome, CallRecord};
+use unstuck_core::event::{ApiCallOutcome, ApiCallRecord};
 use unstuck_core::event::{RunFinished, RunOutcome};
 use unstuck_core::money::known_cost;
 use unstuck_core::{RunId, Timestamp};
@@ -23,7 +23,7 @@ struct ClientRun {
     started: Timestamp,
     last_used: Timestamp,
     /// The outcome of its newest call whose client waited for it.
-    last_outcome: Option<CallOutcome>,
+    last_outcome: Option<ApiCallOutcome>,
     /// True once something has failed.
     has_failed: bool,
     retries: u32,
@@ -51,7 +51,7 @@ impl ClientRuns {
     }
 
     /// Records a call; returns true if its run had ended and is now resumed.
-    pub(super) fn on_call(&mut self, call: &CallRecord) -> bool {
+    pub(super) fn on_call(&mut self, call: &ApiCallRecord) -> bool {
         let Some(talk) = self.0.get_mut(&call.run) else {
             return false;
         };
@@ -63,7 +63,7 @@ impl ClientRuns {
             .is_some_and(|used| used.average_conversation() > 0);
         talk.unpriced += u64::from(call.cost_usd.is_none() && has_used);
         talk.has_failed |= call.kind.is_some();
-        if call.outcome != CallOutcome::Cancelled {
+        if call.outcome != ApiCallOutcome::Cancelled {
             talk.last_outcome = Some(call.outcome);
         }
         std::mem::take(&mut talk.is_over)
@@ -80,7 +80,7 @@ impl ClientRuns {
     pub(super) fn end_idle(&mut self, now: Timestamp, idle: Duration) -> Vec<(RunId, RunFinished)> {
         let open = self.0.iter_mut().filter(|(_, talk)| !talk.is_over);
         let silent = open.filter(|(_, talk)| talk.last_used.after(idle) <= now);
-        let why = format!("its client was silent for {}", HumanDuration(idle));
+        let why = format!("client idle for {}", HumanDuration(idle));
         silent
             .map(|(run, talk)| (run.clone(), talk.end(now, why.clone())))
             .collect()
@@ -136,7 +136,7 @@ impl ClientRun {
 }
 
 /// Returns the outcome of a client's session, by its newest call.
-pub(super) fn run_outcome(last: Option<CallOutcome>, has_failed: bool) -> RunOutcome {
+pub(super) fn run_outcome(last: Option<ApiCallOutcome>, has_failed: bool) -> RunOutcome {
     match last {
         Some(last) if !last.is_success() => RunOutcome::Failed,
         _ if has_failed => RunOutcome::Recovered,
@@ -156,8 +156,8 @@ mod tests {
         Timestamp::from_seconds(1_794_777_600 + minute * 60)
     }
 
-    fn call(at: Timestamp, outcome: CallOutcome) -> CallRecord {
-        CallRecord {
+    fn call(at: Timestamp, outcome: ApiCallOutcome) -> ApiCallRecord {
+        ApiCallRecord {
             call: "c".into(),
             run: RunId::new("r"),
             session: RunId::new("r").session_id(1),
@@ -170,7 +170,7 @@ mod tests {
             is_stream: false,
             outcome,
             status: 200,
-            kind: (outcome != CallOutcome::Answered).then_some(Kind::Timeout),
+            kind: (outcome != ApiCallOutcome::Answered).then_some(Kind::Timeout),
             attempts: 2,
             waited_ms: 0,
             first_byte_ms: 0,
@@ -185,7 +185,7 @@ mod tests {
     fn idle_client_session_ends_and_can_resume() {
         let mut begun = ClientRuns::default();
         begun.begin(RunId::new("r"), minute(0));
-        assert!(!begun.on_call(&call(minute(10), CallOutcome::Answered)));
+        assert!(!begun.on_call(&call(minute(10), ApiCallOutcome::Answered)));
         assert_eq!(begun.end_idle(minute(39), IDLE), []);
         let ends = begun.end_idle(minute(40), IDLE);
         let end = &ends[0].1;
@@ -193,16 +193,16 @@ mod tests {
             (end.outcome, end.cost_usd),
             (RunOutcome::Succeeded, Some(0.5))
         );
-        assert_eq!(end.reason, "its client was silent for 30 min");
+        assert_eq!(end.reason, "client idle for 30 min");
         assert_eq!(begun.end_idle(minute(99), IDLE), []);
-        assert!(begun.on_call(&call(minute(100), CallOutcome::Failed)));
+        assert!(begun.on_call(&call(minute(100), ApiCallOutcome::Failed)));
         let ends = begun.end_all(minute(101), "the gateway stopped");
         assert_eq!(ends[0].1.outcome, RunOutcome::Failed);
     }
 
     #[test]
     fn session_outcome_is_that_of_its_newest_awaited_call() {
-        let ended = |outcomes: &[CallOutcome]| {
+        let ended = |outcomes: &[ApiCallOutcome]| {
             let mut begun = ClientRuns::default();
             begun.begin(RunId::new("r"), minute(0));
             for outcome in outcomes {
@@ -210,7 +210,7 @@ mod tests {
             }
             begun.end_all(minute(2), "x")[0].1.outcome
         };
-        use CallOutcome::{Answered, Cancelled, Failed, Recovered, Truncated};
+        use ApiCallOutcome::{Answered, Cancelled, Failed, Recovered, Truncated};
         assert_eq!(ended(&[]), RunOutcome::Succeeded);
         assert_eq!(ended(&[Answered]), RunOutcome::Succeeded);
         assert_eq!(ended(&[Failed, Answered]), RunOutcome::Recovered);

@@ -16,17 +16,17 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 use unstuck_core::agent::Agents;
-use unstuck_core::event::CallRecord;
+use unstuck_core::event::ApiCallRecord;
 use unstuck_core::event::{RunKind, RunResumed, RunStarted, SessionSpec};
 use unstuck_core::views::RunProjection;
 use unstuck_core::{Event, RetryPolicy, Timestamp};
-use unstuck_store::{LeaseOwner, NewMessage, ProbeGrant, Store};
+use unstuck_store::{LeaseOwner, NewOutboxMessage, ProbeGrant, Store};
 
 use self::client_runs::{ClientRuns, GATEWAY_PROGRAM};
 use self::write_queue::WriteQueue;
-use crate::recorder::{Lookup, Recorder};
+use crate::recorder::{LookupFuture, Recorder};
 use crate::session::{GatewaySession, IDLE_TIMEOUT, SessionSetup};
-use crate::{clock, ids};
+use crate::{clock, id_generation};
 
 /// The maximum delay before records are written.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(500);
@@ -38,8 +38,8 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 const LONGEST_NAME: usize = 100;
 
 /// Builds the notifications for events that are about to be written to a run with the given facts.
-pub type MessageBuilderFn =
-    dyn Fn(&RunProjection, &[Event], Timestamp) -> Vec<NewMessage> + Send + Sync;
+pub type NotificationBuilderFn =
+    dyn Fn(&RunProjection, &[Event], Timestamp) -> Vec<NewOutboxMessage> + Send + Sync;
 
 /// The options of a store recorder.
 pub struct RecorderOptions {
@@ -50,7 +50,7 @@ pub struct RecorderOptions {
     /// This process as the lease owner of client sessions; without it they are shown as crashed.
     pub owner: Option<LeaseOwner>,
     /// Builds the notifications about an escalation before it is written; `None` if nobody is notified.
-    pub build_messages: Option<Box<MessageBuilderFn>>,
+    pub build_messages: Option<Box<NotificationBuilderFn>>,
     /// Receives one sentence when a record could not be written; once, and at the end.
     pub warn: Box<dyn Fn(&str) + Send + Sync>,
 }
@@ -141,7 +141,7 @@ impl Recorder for StoreRecorder {
         client: Option<&str>,
         policy: &RetryPolicy,
     ) -> SessionSetup {
-        let run = ids::new_run_id();
+        let run = id_generation::new_run_id();
         let at = clock::timestamp_now();
         let agent = client.and_then(|client| Agents::built_in().by_user_agent(client));
         let spec = SessionSpec {
@@ -155,7 +155,7 @@ impl Recorder for StoreRecorder {
             timeout_ms: None,
             idle_timeout_ms: None,
             options: serde_json::Value::Null,
-            unrepeatable_reason: Some("it is a client's own session".to_owned()),
+            unrepeatable_reason: Some("its client controls the session".to_owned()),
             knowledge: self.shared.options.knowledge.clone(),
         };
         let started = RunStarted {
@@ -183,12 +183,12 @@ impl Recorder for StoreRecorder {
         }
     }
 
-    fn record_call(&self, record: CallRecord) {
+    fn record_call(&self, record: ApiCallRecord) {
         let books = &self.shared;
         let mut noted = books.pending();
         if noted.client_runs.on_call(&record) {
             let (run, at) = (record.run.clone(), record.at);
-            let again = RunResumed::unchanged("its client was silent", std::process::id());
+            let again = RunResumed::unchanged("client idle", std::process::id());
             noted.queue.push_begin(run, at, again.into());
         }
         let many = noted.queue.push_call(record) >= FLUSH_CALLS;
@@ -211,12 +211,12 @@ impl Recorder for StoreRecorder {
         upstream: &'a str,
         now: Timestamp,
         every: Duration,
-    ) -> Lookup<'a, ProbeGrant> {
+    ) -> LookupFuture<'a, ProbeGrant> {
         let store = &self.shared.store;
         Box::pin(async move { store.claim_probe(upstream, now, every).await.ok() })
     }
 
-    fn upstream_recovered_at<'a>(&'a self, upstream: &'a str) -> Lookup<'a, Timestamp> {
+    fn upstream_recovered_at<'a>(&'a self, upstream: &'a str) -> LookupFuture<'a, Timestamp> {
         let store = &self.shared.store;
         Box::pin(async move { store.upstream_recovered_at(upstream).await.ok().flatten() })
     }
@@ -233,7 +233,7 @@ impl Recorder for StoreRecorder {
 /// Returns the display name of a client: its session name, or its program if it has not named itself.
 fn client_name(name: &str, client: Option<&str>) -> String {
     let program = client.and_then(|client| client.split_whitespace().next());
-    let program = program.filter(|_| ids::is_client_session_name(name));
+    let program = program.filter(|_| id_generation::is_client_session_name(name));
     program.unwrap_or(name).chars().take(LONGEST_NAME).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use unstuck_core::event::CallRecord;
+use unstuck_core::event::ApiCallRecord;
 use unstuck_core::event::{RunFinished, RunId};
 use unstuck_core::{Event, Timestamp};
 
@@ -29,7 +29,7 @@ pub(super) struct WriteBatch {
     /// Runs that begin or continue.
     pub(super) begins: Vec<QueuedEvent>,
     pub(super) events: Vec<QueuedEvent>,
-    pub(super) calls: Vec<CallRecord>,
+    pub(super) calls: Vec<ApiCallRecord>,
     /// Runs that end.
     pub(super) ends: Vec<QueuedEvent>,
 }
@@ -48,7 +48,7 @@ impl WriteBatch {
 pub(super) struct WriteQueue {
     begins: VecDeque<QueuedEvent>,
     events: VecDeque<QueuedEvent>,
-    calls: VecDeque<CallRecord>,
+    calls: VecDeque<ApiCallRecord>,
     ends: VecDeque<QueuedEvent>,
     dropped: u64,
 }
@@ -75,7 +75,7 @@ impl WriteQueue {
     }
 
     /// Queues a call; returns the number of queued calls.
-    pub(super) fn push_call(&mut self, record: CallRecord) -> usize {
+    pub(super) fn push_call(&mut self, record: ApiCallRecord) -> usize {
         self.calls.push_back(record);
         self.dropped += drop_oldest(&mut self.calls, MAX_CALLS);
         self.calls.len()

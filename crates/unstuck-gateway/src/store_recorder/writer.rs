@@ -9,7 +9,7 @@ use unstuck_core::money::known_cost;
 use unstuck_core::views::{RunProjection, RunStatus, RunSummary};
 use unstuck_core::{Event, RunId, Timestamp};
 use unstuck_store::{
-    Append, CallFilter, ClaimOutcome, ClaimRequest, NewMessage, RunFilter, StoreError,
+    Append, CallFilter, LeaseClaim, LeaseClaimOutcome, NewOutboxMessage, RunFilter, StoreError,
 };
 
 use super::RecorderState;
@@ -36,7 +36,7 @@ impl RecorderState {
             }
         }
         if self.pending().queue.dropped_count() > 0 {
-            self.warn_once("the store does not keep up: some records of API calls are left out");
+            self.warn_once("the store cannot keep up: some records of API calls are dropped");
         }
     }
 
@@ -95,7 +95,7 @@ impl RecorderState {
     }
 
     /// Returns the notifications about an event: an escalation.
-    async fn messages_for(&self, happened: &QueuedEvent) -> Vec<NewMessage> {
+    async fn messages_for(&self, happened: &QueuedEvent) -> Vec<NewOutboxMessage> {
         let (Some(announce), Event::EscalationOpened(_)) =
             (&self.options.build_messages, &happened.event)
         else {
@@ -110,7 +110,7 @@ impl RecorderState {
 
     fn report_refusal(&self, error: &StoreError) {
         self.warn_once(&format!(
-            "records of API calls cannot be written for now: {error}; the calls go on"
+            "cannot write records of API calls for now: {error}; calls continue"
         ));
     }
 
@@ -121,14 +121,14 @@ impl RecorderState {
         };
         let runs = self.pending().client_runs.runs_without_lease();
         for run in runs {
-            let request = ClaimRequest {
+            let request = LeaseClaim {
                 run,
                 owner: owner.clone(),
                 now: clock::timestamp_now(),
                 replaces: None,
             };
             // Without a lease a run is shown as crashed, and nothing else is lost.
-            if let Ok(ClaimOutcome::Granted(lease)) = self.store.claim(request).await {
+            if let Ok(LeaseClaimOutcome::Granted(lease)) = self.store.claim(request).await {
                 self.pending().client_runs.add_lease(lease);
             }
         }
@@ -195,7 +195,7 @@ impl RecorderState {
         let end = RunFinished {
             outcome: run_outcome(last.map(|call| call.outcome), run.error_count > 0),
             exit_code: 0,
-            reason: "its gateway was stopped from outside".to_owned(),
+            reason: "the gateway exited unexpectedly".to_owned(),
             attempts: 0,
             retry_count: run.retry_count,
             recovery_level: run.recovery_level,

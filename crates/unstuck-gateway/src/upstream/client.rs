@@ -14,17 +14,17 @@ use tower_service::Service;
 
 use super::connector::{TlsConnector, UpstreamStream, https};
 use super::http1_conn::Http1Conn;
-use super::pool::{Http2Conn, Origin, Pool};
-use super::proxy::Proxies;
+use super::outbound_proxy::ProxyRules;
+use super::pool::{ConnectionPool, Http2Conn, Origin};
 use super::request_body::RequestBody;
-use super::response_body::UpstreamBody;
+use super::response_body::UpstreamResponseBody;
 use crate::error::GatewayError;
 use crate::settings::NetworkSettings;
 
 /// The reason why a request got no response.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SendError {
-    #[error("the address has no host")]
+    #[error("the URL has no host")]
     NoHost,
     #[error("cannot connect")]
     Connect(#[source] Box<dyn Error + Send + Sync>),
@@ -36,8 +36,8 @@ pub(crate) enum SendError {
 #[derive(Clone)]
 pub(crate) struct UpstreamClient {
     https: TlsConnector,
-    proxies: Arc<Proxies>,
-    pool: Arc<Pool>,
+    proxies: Arc<ProxyRules>,
+    pool: Arc<ConnectionPool>,
 }
 
 /// A new connection, by its negotiated version.
@@ -49,7 +49,7 @@ enum NewConnection {
 impl UpstreamClient {
     /// Creates a client with the given connect timeout.
     pub(crate) fn new(connect: Duration, network: &NetworkSettings) -> Result<Self, GatewayError> {
-        let proxies = Arc::new(Proxies::new(network)?);
+        let proxies = Arc::new(ProxyRules::new(network)?);
         Ok(Self {
             https: https(connect, network, Arc::clone(&proxies))?,
             proxies,
@@ -61,7 +61,7 @@ impl UpstreamClient {
     pub(crate) async fn request(
         &self,
         mut request: Request<RequestBody>,
-    ) -> Result<Response<UpstreamBody>, SendError> {
+    ) -> Result<Response<UpstreamResponseBody>, SendError> {
         let place = origin(request.uri()).ok_or(SendError::NoHost)?;
         if let Some(word) = self.proxies.proxy_authorization(request.uri()) {
             request.headers_mut().insert(PROXY_AUTHORIZATION, word);
@@ -117,7 +117,7 @@ impl UpstreamClient {
         mut line: Http1Conn,
         place: &Origin,
         mut request: Request<RequestBody>,
-    ) -> Result<Response<UpstreamBody>, (SendError, Option<Request<RequestBody>>)> {
+    ) -> Result<Response<UpstreamResponseBody>, (SendError, Option<Request<RequestBody>>)> {
         let whole = request.uri().clone();
         if let Some(host) = host_header(place) {
             request.headers_mut().entry(HOST).or_insert(host);
@@ -127,7 +127,7 @@ impl UpstreamClient {
         }
         match line.send(request).await {
             Ok(response) => Ok(response.map(|body| {
-                UpstreamBody::over_http1(body, line, place.clone(), Arc::clone(&self.pool))
+                UpstreamResponseBody::over_http1(body, line, place.clone(), Arc::clone(&self.pool))
             })),
             Err(mut lost) => {
                 let unsent = lost.take_message().map(|mut unsent| {
@@ -143,9 +143,9 @@ impl UpstreamClient {
 async fn send_http2(
     mut trunk: Http2Conn,
     request: Request<RequestBody>,
-) -> Result<Response<UpstreamBody>, (SendError, Option<Request<RequestBody>>)> {
+) -> Result<Response<UpstreamResponseBody>, (SendError, Option<Request<RequestBody>>)> {
     match trunk.try_send_request(request).await {
-        Ok(response) => Ok(response.map(UpstreamBody::over_http2)),
+        Ok(response) => Ok(response.map(UpstreamResponseBody::over_http2)),
         Err(mut lost) => {
             let unsent = lost.take_message();
             Err((lost.into_error().into(), unsent))

@@ -6,7 +6,7 @@ use std::time::Duration;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
 use hyper_util::client::legacy::connect::HttpConnector;
 
-use super::proxy::{ProxiedStream, Proxies, ProxyConnector};
+use super::outbound_proxy::{ProxyConnector, ProxyRules, UpstreamTcpStream};
 use super::trust_roots;
 use crate::error::GatewayError;
 use crate::settings::NetworkSettings;
@@ -15,13 +15,13 @@ use crate::settings::NetworkSettings;
 pub(super) type TlsConnector = HttpsConnector<ProxyConnector>;
 
 /// A connection to an upstream.
-pub(super) type UpstreamStream = MaybeHttpsStream<ProxiedStream>;
+pub(super) type UpstreamStream = MaybeHttpsStream<UpstreamTcpStream>;
 
 /// Builds the connector with the given connect timeout.
 pub(super) fn https(
     connect: Duration,
     network: &NetworkSettings,
-    proxies: Arc<Proxies>,
+    proxies: Arc<ProxyRules>,
 ) -> Result<TlsConnector, GatewayError> {
     let mut http = HttpConnector::new();
     http.set_nodelay(true);

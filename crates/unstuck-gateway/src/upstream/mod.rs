@@ -3,8 +3,8 @@
 mod client;
 mod connector;
 mod http1_conn;
+mod outbound_proxy;
 mod pool;
-mod proxy;
 mod request;
 mod request_body;
 mod response_body;
@@ -13,4 +13,4 @@ mod trust_roots;
 pub(crate) use client::UpstreamClient;
 pub(crate) use request::{TOKEN_HEADER, UpstreamRequest, remove_hop_by_hop};
 pub(crate) use request_body::RequestBody;
-pub(crate) use response_body::UpstreamBody;
+pub(crate) use response_body::UpstreamResponseBody;

@@ -24,7 +24,7 @@ pub(super) type Http2Conn = http2::SendRequest<RequestBody>;
 
 /// The pool of idle connections.
 #[derive(Default)]
-pub(super) struct Pool(Mutex<IdleConnections>);
+pub(super) struct ConnectionPool(Mutex<IdleConnections>);
 
 #[derive(Default)]
 struct IdleConnections {
@@ -33,7 +33,7 @@ struct IdleConnections {
     is_swept: bool,
 }
 
-impl Pool {
+impl ConnectionPool {
     /// Returns the most recently used connection that can carry another call.
     pub(super) fn take_http1(&self, place: &Origin) -> Option<Http1Conn> {
         let mut kept = self.lock();
@@ -89,7 +89,7 @@ impl Pool {
 }
 
 /// Removes stale connections for as long as there are any connections.
-async fn sweep(pool: Weak<Pool>) {
+async fn sweep(pool: Weak<ConnectionPool>) {
     loop {
         tokio::time::sleep(SWEEP_INTERVAL).await;
         let is_any = pool.upgrade().is_some_and(|pool| pool.remove_stale());

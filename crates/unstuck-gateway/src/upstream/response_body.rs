@@ -8,22 +8,22 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
 use super::http1_conn::Http1Conn;
-use super::pool::{Origin, Pool};
+use super::pool::{ConnectionPool, Origin};
 
 /// A response body from an upstream. Its connection is pooled once the body is complete, and closed if the rest is
 /// dropped.
-pub(crate) struct UpstreamBody {
+pub(crate) struct UpstreamResponseBody {
     body: Incoming,
-    line: Option<(Http1Conn, Origin, Arc<Pool>)>,
+    line: Option<(Http1Conn, Origin, Arc<ConnectionPool>)>,
 }
 
-impl UpstreamBody {
+impl UpstreamResponseBody {
     /// Creates a body on a connection of its own.
     pub(super) fn over_http1(
         body: Incoming,
         line: Http1Conn,
         place: Origin,
-        pool: Arc<Pool>,
+        pool: Arc<ConnectionPool>,
     ) -> Self {
         Self {
             body,
@@ -48,7 +48,7 @@ impl UpstreamBody {
     }
 }
 
-impl Body for UpstreamBody {
+impl Body for UpstreamResponseBody {
     type Data = Bytes;
     type Error = hyper::Error;
 
@@ -76,7 +76,7 @@ impl Body for UpstreamBody {
     }
 }
 
-impl Drop for UpstreamBody {
+impl Drop for UpstreamResponseBody {
     fn drop(&mut self) {
         if self.body.is_end_stream() {
             self.return_connection();

@@ -57,6 +57,6 @@ fn add_certificates(store: &mut RootCertStore, path: &Path) -> Result<(), Gatewa
     match (store.add_parsable_certificates(certs), errors.first()) {
         ((1.., _), _) => Ok(()),
         (_, Some(error)) => Err(wrong(error.to_string())),
-        (_, None) => Err(wrong("there is no certificate in it".to_owned())),
+        (_, None) => Err(wrong("no certificate found".to_owned())),
     }
 }

@@ -9,7 +9,7 @@ use hyper::{Request, Response};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use unstuck_core::Kind;
-use unstuck_core::event::CallOutcome;
+use unstuck_core::event::ApiCallOutcome;
 use unstuck_gateway::GatewaySettings;
 
 use crate::Ground;
@@ -62,7 +62,7 @@ async fn stream_cut_off_by_stop_ends_with_the_protocol_error() {
             let [call] = &calls[..] else {
                 panic!("{calls:?}");
             };
-            assert_eq!(call.outcome, CallOutcome::Truncated, "{place}");
+            assert_eq!(call.outcome, ApiCallOutcome::Truncated, "{place}");
             assert_eq!(call.kind, Some(Kind::NetworkError), "{place}");
             let event = rest.find(api.error).unwrap();
             let sent = first.len() as u64..=(first.len() + event) as u64;
@@ -88,7 +88,7 @@ async fn held_client_gets_the_error_in_its_stream() {
             "{place}"
         );
         let calls = book.calls.lock().unwrap();
-        assert_eq!(calls[0].outcome, CallOutcome::Failed, "{place}");
+        assert_eq!(calls[0].outcome, ApiCallOutcome::Failed, "{place}");
     }
 }
 

@@ -114,7 +114,7 @@ async fn model_over_budget_is_not_used() {
     });
     let told = told.expect("it is written down");
     assert!(
-        told.starts_with("u0 (claude-sonnet-5-5) is not asked instead: it would cost"),
+        told.starts_with("u0 (claude-sonnet-5-5) was skipped: would cost"),
         "{told}"
     );
 }

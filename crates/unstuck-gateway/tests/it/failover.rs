@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use unstuck_core::event::CallOutcome;
+use unstuck_core::event::ApiCallOutcome;
 use unstuck_gateway::protocol::Protocol::{Gemini, OpenAi};
-use unstuck_gateway::{GatewaySettings, MissingCapabilities};
+use unstuck_gateway::{GatewaySettings, UnsupportedFeatures};
 
 use crate::Ground;
 use crate::ground::impatient;
@@ -65,7 +65,7 @@ async fn transient_server_error_is_invisible() {
         (200, vec![2, 0]),
         "{reply:?}"
     );
-    assert_eq!(ground.record().await.outcome, CallOutcome::Recovered);
+    assert_eq!(ground.record().await.outcome, ApiCallOutcome::Recovered);
 }
 
 /// S4-03: 4. an upstream that is down gets three attempts, then the fallback answers.
@@ -150,7 +150,7 @@ async fn truncated_stream_never_looks_complete() {
             reply.body
         );
         let record = ground.record().await;
-        assert_eq!(record.outcome, CallOutcome::Truncated);
+        assert_eq!(record.outcome, ApiCallOutcome::Truncated);
         assert!(record.sent_bytes > 0);
     }
 }
@@ -208,7 +208,7 @@ async fn missing_end_marker_is_no_error() {
         "{reply:?}"
     );
     assert!(!reply.body.contains("\"error\""), "{}", reply.body);
-    assert_eq!(ground.record().await.outcome, CallOutcome::Answered);
+    assert_eq!(ground.record().await.outcome, ApiCallOutcome::Answered);
 }
 
 /// 11b. … but one without a finish reason is truncated.
@@ -219,7 +219,7 @@ async fn stream_without_finish_reason_is_truncated() {
     let reply = ground.chat(true).await;
     assert_eq!(ground.asked(), [1, 0], "{reply:?}");
     assert!(reply.body.contains("\"error\""), "{}", reply.body);
-    assert_eq!(ground.record().await.outcome, CallOutcome::Truncated);
+    assert_eq!(ground.record().await.outcome, ApiCallOutcome::Truncated);
 }
 
 /// S4-23: 12. a prompt that is too long is not retried, nor sent where the context is no larger.
@@ -276,9 +276,9 @@ async fn refusal_is_not_routed_around() {
 #[tokio::test]
 async fn fallback_without_prefill_is_skipped() {
     let lacks = |settings: &mut GatewaySettings| {
-        settings.upstreams[1].missing = MissingCapabilities {
+        settings.upstreams[1].missing = UnsupportedFeatures {
             prefill: true,
-            ..MissingCapabilities::default()
+            ..UnsupportedFeatures::default()
         };
     };
     let scripts = [

@@ -11,20 +11,20 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use unstuck_core::decision::Jitter;
-use unstuck_core::event::CallRecord;
+use unstuck_core::event::ApiCallRecord;
 use unstuck_core::{Event, RetryPolicy, RunId, Timestamp};
 use unstuck_faults::{FaultServer, Script};
 use unstuck_gateway::protocol::Protocol;
 use unstuck_gateway::{
-    BuiltInKnowledge, Gateway, GatewaySession, GatewaySettings, Lookup, Recorder, SessionSetup,
-    TimeLimits, Upstream,
+    BuiltInKnowledge, Gateway, GatewaySession, GatewaySettings, LookupFuture, Recorder,
+    SessionSetup, TimeLimits, Upstream,
 };
 use unstuck_store::ProbeGrant;
 
 /// A recorder that keeps records in memory.
 #[derive(Debug, Default)]
 pub(crate) struct Book {
-    pub(crate) calls: Mutex<Vec<CallRecord>>,
+    pub(crate) calls: Mutex<Vec<ApiCallRecord>>,
     pub(crate) events: Mutex<Vec<Event>>,
 }
 
@@ -44,7 +44,7 @@ impl Recorder for Book {
         }
     }
 
-    fn record_call(&self, record: CallRecord) {
+    fn record_call(&self, record: ApiCallRecord) {
         self.calls.lock().unwrap().push(record);
     }
 
@@ -52,11 +52,16 @@ impl Recorder for Book {
         self.events.lock().unwrap().push(event);
     }
 
-    fn claim_probe<'a>(&'a self, _: &'a str, _: Timestamp, _: Duration) -> Lookup<'a, ProbeGrant> {
+    fn claim_probe<'a>(
+        &'a self,
+        _: &'a str,
+        _: Timestamp,
+        _: Duration,
+    ) -> LookupFuture<'a, ProbeGrant> {
         Box::pin(std::future::ready(None))
     }
 
-    fn upstream_recovered_at<'a>(&'a self, _: &'a str) -> Lookup<'a, Timestamp> {
+    fn upstream_recovered_at<'a>(&'a self, _: &'a str) -> LookupFuture<'a, Timestamp> {
         Box::pin(std::future::ready(None))
     }
 
@@ -205,7 +210,7 @@ impl Ground {
     }
 
     /// Returns the newest recorded call.
-    pub(crate) async fn record(&self) -> CallRecord {
+    pub(crate) async fn record(&self) -> ApiCallRecord {
         // A stream is recorded when its last byte was taken, which the client may see first.
         for _ in 0..100 {
             if let Some(record) = self.book.calls.lock().unwrap().last() {

@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use hyper::Method;
 use unstuck_core::agent::ClientRetries;
 use unstuck_core::decision::Jitter;
-use unstuck_core::event::CallOutcome;
+use unstuck_core::event::ApiCallOutcome;
 use unstuck_core::{Event, RetryPolicy};
 use unstuck_gateway::GatewaySettings;
 use unstuck_gateway::protocol::Protocol::{Anthropic, Gemini, OpenAi};
@@ -58,7 +58,7 @@ async fn stream_is_held_through_an_outage() {
             api.name,
             reply.body
         );
-        assert_eq!(ground.record().await.outcome, CallOutcome::Recovered);
+        assert_eq!(ground.record().await.outcome, ApiCallOutcome::Recovered);
         // Eight attempts of the client's own schedule, one more, and two or three probes.
         assert!(
             ground.asked()[0] <= 13,
@@ -176,7 +176,7 @@ async fn client_that_ignores_stream_errors_sees_the_connection_close() {
     let response = client.request(request).await.unwrap();
     let body = http_body_util::BodyExt::collect(response.into_body()).await;
     assert!(body.is_err(), "{body:?}");
-    assert_eq!(ground.record().await.outcome, CallOutcome::Truncated);
+    assert_eq!(ground.record().await.outcome, ApiCallOutcome::Truncated);
 }
 
 /// A configured fallback is used after two retries at most; a silent upstream is tried only once before.

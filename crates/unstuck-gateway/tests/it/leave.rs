@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use unstuck_core::Event;
-use unstuck_gateway::loop_detection::WatchLimits;
+use unstuck_gateway::loop_detection::LoopDetectionLimits;
 use unstuck_gateway::protocol::Protocol::{Anthropic, OpenAi};
 use unstuck_gateway::{GatewaySettings, OnLoop, SessionEventKind};
 
@@ -41,9 +41,9 @@ async fn repeat(ground: &Ground, turns: usize) -> Reply {
 fn circles(then: OnLoop) -> impl FnOnce(&mut GatewaySettings) {
     move |settings| {
         settings.loop_rules.action = then;
-        settings.loop_rules.limits = WatchLimits {
+        settings.loop_rules.limits = LoopDetectionLimits {
             repeats: 3,
-            ..WatchLimits::default()
+            ..LoopDetectionLimits::default()
         };
     }
 }
@@ -59,7 +59,7 @@ async fn exhausted_budget_is_reported_in_the_clients_protocol() {
     assert_eq!(refused.status, 402, "{}", refused.body);
     assert_eq!(refused.header("x-should-retry"), "false");
     let told = error(&refused)["error"]["message"].to_string();
-    assert!(told.contains("of < $0.0001 by this session"), "{told}");
+    assert!(told.contains("of < $0.0001 for this session"), "{told}");
     assert_eq!(ask(&ground).await.status, 402);
     assert_eq!(ground.asked(), [1]);
     let notice = notices.try_recv().unwrap();
@@ -88,10 +88,10 @@ async fn budget_with_unknown_cost_is_reported() {
     let streamed = chat("gpt-6.1-terra", r#""stream":true,"#);
     let usage = r#""stream":true,"stream_options":{"include_usage":true},"#;
     for (body, told) in [
-        (streamed.clone(), Some("do not tell what they used")),
+        (streamed.clone(), Some("do not include usage")),
         (
             chat("my-own-model", ""),
-            Some("the price of my-own-model is not known"),
+            Some("the price of my-own-model is unknown"),
         ),
         (chat("gpt-6.1-terra", usage), None),
         (chat("gpt-6.1-terra", ""), None),
@@ -128,11 +128,11 @@ async fn day_budget_is_shared_by_all_sessions() {
     let set = |settings: &mut GatewaySettings| settings.budgets.day = Some(5.0);
     let ground = Ground::with(Anthropic, &[PRICED], set).await;
     assert_eq!(ask(&ground).await.status, 200);
-    ground.gateway.note_spent_today(5.0);
+    ground.gateway.set_cost_today(5.0);
     let refused = ask(&ground).await;
     assert_eq!(refused.status, 402, "{}", refused.body);
     assert!(
-        refused.body.contains("by all sessions of today (UTC)"),
+        refused.body.contains("for all sessions today (UTC)"),
         "{}",
         refused.body
     );
@@ -149,7 +149,7 @@ async fn looping_agent_is_held_until_released() {
     let mut notices = ground.gateway.subscribe();
     let told = repeat(&ground, 4).await;
     assert_eq!(told.status, 503, "{}", told.body);
-    assert!(told.body.contains("goes in circles"), "{}", told.body);
+    assert!(told.body.contains("is in a loop"), "{}", told.body);
     assert_eq!(told.header("x-should-retry"), "true");
     let notice = notices.try_recv().unwrap();
     assert!(
@@ -157,7 +157,11 @@ async fn looping_agent_is_held_until_released() {
         "{notice:?}"
     );
     assert_eq!(ask(&ground).await.status, 200, "another conversation");
-    ground.gateway.session("one-1").unwrap().begin_attempt();
+    ground
+        .gateway
+        .session("one-1")
+        .unwrap()
+        .begin_attempt(false);
     assert_eq!(repeat(&ground, 1).await.status, 200);
 }
 
@@ -215,7 +219,7 @@ async fn loop_note_is_added_for_the_model() {
         .iter()
         .map(|request| String::from_utf8_lossy(&request.body).into_owned());
     let noted: Vec<_> = noted
-        .map(|body| body.contains("You seem to go in circles"))
+        .map(|body| body.contains("You seem to be repeating yourself"))
         .collect();
     assert_eq!(noted.iter().filter(|noted| **noted).count(), 1, "{noted:?}");
 }

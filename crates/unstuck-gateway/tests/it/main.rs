@@ -1,5 +1,6 @@
 //! The gateway in front of a real server with scripted failures, and clients over real sockets.
 
+#![expect(clippy::disallowed_methods, reason = "a test makes and looks at files")]
 #![cfg(test)]
 
 mod books;

@@ -1,6 +1,6 @@
 //! Retries of unusable output, if enabled.
 
-use unstuck_core::event::CallOutcome;
+use unstuck_core::event::ApiCallOutcome;
 use unstuck_gateway::GatewaySettings;
 use unstuck_gateway::protocol::Protocol::OpenAi;
 
@@ -48,7 +48,7 @@ async fn unusable_output_is_retried_with_the_error() {
         let record = ground.record().await;
         assert_eq!(
             (record.outcome, record.attempts),
-            (CallOutcome::Recovered, 2)
+            (ApiCallOutcome::Recovered, 2)
         );
         assert!(record.tokens.unwrap().output >= 5, "{record:?}");
     }

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use unstuck_core::decision::CircuitBreakerSettings;
-use unstuck_core::event::{CallOutcome, FinishReason};
+use unstuck_core::event::{ApiCallOutcome, FinishReason};
 use unstuck_gateway::GatewaySettings;
 use unstuck_gateway::protocol::Protocol::{self, Anthropic, Gemini, OpenAi};
 
@@ -144,7 +144,7 @@ async fn upstream_that_is_down_is_paused_and_used_again() {
     for number in 0..40 {
         let reply = ask(&ground, OpenAi, &format!("s{number}")).await;
         assert_ne!(reply.status.as_u16(), 200);
-        if reply.body.contains("is given a rest") {
+        if reply.body.contains("circuit breaker open") {
             assert_eq!(reply.header("x-should-retry"), "false");
             assert!(!reply.header("retry-after").is_empty(), "{reply:?}");
             rested += 1;
@@ -164,7 +164,7 @@ async fn upstream_that_is_down_is_paused_and_used_again() {
 
 /// A client that closes its side has gone away: its call is abandoned, and others are served.
 #[tokio::test]
-async fn half_closed_request_is_abandoned() {
+async fn half_closed_request_is_orphaned() {
     let script = format!("[[step]]\nhang = {{}}\n{ANSWER}");
     let ground = Ground::new(OpenAi, &[&script]).await;
     let mut stream = TcpStream::connect(ground.gateway.address()).await.unwrap();
@@ -268,7 +268,7 @@ async fn result_of_the_newest_call_is_known() {
     let last = session.last_call().unwrap();
     assert_eq!(
         (last.outcome, last.is_usable()),
-        (CallOutcome::Answered, true)
+        (ApiCallOutcome::Answered, true)
     );
     assert_eq!(last.finish, Some(FinishReason::Stop));
     let success = session.last_success().unwrap();
@@ -276,16 +276,16 @@ async fn result_of_the_newest_call_is_known() {
     let last = session.last_call().unwrap();
     assert_eq!(
         (last.outcome, last.is_usable()),
-        (CallOutcome::Answered, false)
+        (ApiCallOutcome::Answered, false)
     );
     ground.chat(true).await;
     let last = session.last_call().unwrap();
     assert_eq!(
         (last.outcome, last.is_usable()),
-        (CallOutcome::Truncated, false)
+        (ApiCallOutcome::Truncated, false)
     );
     assert!(session.last_success().unwrap() >= success);
-    session.begin_attempt();
+    session.begin_attempt(false);
     assert_eq!(session.last_call(), None);
     assert!(session.last_success().is_some());
 }

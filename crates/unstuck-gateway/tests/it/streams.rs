@@ -6,7 +6,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::{Method, Request};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
-use unstuck_core::event::CallOutcome;
+use unstuck_core::event::ApiCallOutcome;
 use unstuck_gateway::protocol::Protocol::{self, Anthropic, Gemini, OpenAi};
 
 use crate::ground::{Ground, Reply};
@@ -78,7 +78,7 @@ async fn stream_is_passed_on_unchanged() {
         let record = ground.record().await;
         assert_eq!(
             (record.outcome, record.sent_bytes),
-            (CallOutcome::Answered, reply.body.len() as u64)
+            (ApiCallOutcome::Answered, reply.body.len() as u64)
         );
         assert!(
             record.tokens.is_some() || api.name == "chat",
@@ -122,9 +122,9 @@ async fn stream_cut_at_any_frame_is_recovered_or_reported() {
                     other => panic!("asked {other} times: {place}"),
                 }
                 let expected = match (is_told, ground.asked()[0]) {
-                    (true, _) => CallOutcome::Truncated,
-                    (false, 1) => CallOutcome::Answered,
-                    (false, _) => CallOutcome::Recovered,
+                    (true, _) => ApiCallOutcome::Truncated,
+                    (false, 1) => ApiCallOutcome::Answered,
+                    (false, _) => ApiCallOutcome::Recovered,
                 };
                 assert_eq!(ground.record().await.outcome, expected, "{place}");
             }
@@ -151,7 +151,7 @@ async fn leaving_client_cancels_the_call() {
     let record = tokio::time::timeout(Duration::from_secs(5), ground.record())
         .await
         .unwrap();
-    assert_eq!(record.outcome, CallOutcome::Cancelled);
+    assert_eq!(record.outcome, ApiCallOutcome::Cancelled);
     assert_eq!(record.tokens.map(|tokens| tokens.input), Some(1_000_000));
     assert!(record.cost_usd.is_some_and(|usd| usd > 1.0), "{record:?}");
     let session = &ground.gateway.sessions()[0];

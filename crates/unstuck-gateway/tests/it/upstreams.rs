@@ -76,11 +76,11 @@ async fn failures_behind_tls_are_retried_and_cut_streams_reported() {
 async fn untrusted_certificate_fails_at_once() {
     for (tls, believed, told) in [
         ("", false, "SSL_CERT_FILE"),
-        ("certificate = \"expired\"", true, "clock of this machine"),
+        ("certificate = \"expired\"", true, "check the system clock"),
         (
             "certificate = \"wrong_host\"",
             true,
-            "address of the upstream",
+            "check the URL of the upstream",
         ),
     ] {
         let ground = secured(Anthropic, tls, ANSWERS, believed).await;

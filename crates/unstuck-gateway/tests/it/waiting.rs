@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use unstuck_core::agent::ClientRetries;
 use unstuck_core::decision::{Jitter, WaitPurpose};
-use unstuck_core::event::{CallFailed, CallHeld, CallOutcome};
+use unstuck_core::event::{ApiCallOutcome, CallFailed, CallHeld};
 use unstuck_core::{Event, Kind, RetryPolicy};
 use unstuck_gateway::protocol::Protocol::OpenAi;
 use unstuck_gateway::{GatewaySettings, Upstream};
@@ -141,7 +141,7 @@ async fn complete_response_with_late_body_gets_enough_time() {
     let asking = tokio::time::timeout(LONG, ground.post(CHAT, &body));
     let reply = asking.await.expect("it hangs");
     assert_eq!(reply.status.as_u16(), 200, "{reply:?}");
-    assert_eq!(ground.record().await.outcome, CallOutcome::Answered);
+    assert_eq!(ground.record().await.outcome, ApiCallOutcome::Answered);
     serving.await.unwrap();
 }
 
@@ -295,7 +295,7 @@ async fn call_waits_for_the_network() {
     tell.send(false).unwrap();
     let reply = tokio::time::timeout(LONG, asking).await.expect("it hangs");
     assert_eq!((reply.status.as_u16(), ground.asked()), (200, vec![2]));
-    assert_eq!(ground.record().await.outcome, CallOutcome::Recovered);
+    assert_eq!(ground.record().await.outcome, ApiCallOutcome::Recovered);
 }
 
 /// A client that cannot be held until the network is back is asked to return, and no request is sent meanwhile.

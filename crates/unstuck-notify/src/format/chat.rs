@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::message::NotificationMessage;
-use crate::text::truncate;
+use crate::sanitize_text::truncate;
 
 /// The maximum message length of Discord.
 const DISCORD_MAX: usize = 2000;

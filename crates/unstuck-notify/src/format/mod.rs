@@ -1,4 +1,4 @@
-//! Message formats.
+//! Renders notification messages in the formats of their receivers.
 
 mod chat;
 mod template;
@@ -10,8 +10,8 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::event::NotificationEvent;
 use crate::message::NotificationMessage;
+use crate::sanitize_text::truncate;
 use crate::target::MessageFormat;
-use crate::text::truncate;
 
 const PLAIN: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
@@ -64,7 +64,7 @@ pub(crate) fn json(message: &NotificationMessage) -> String {
 
 /// Returns a message for ntfy: the text as body, the rest in headers. ntfy turns a body over 4 kB into a file.
 fn ntfy(message: &NotificationMessage) -> RenderedMessage {
-    let (priority, tag) = match message.occasion {
+    let (priority, tag) = match message.event {
         NotificationEvent::Escalation => ("high", "raised_hand"),
         NotificationEvent::Resolved | NotificationEvent::Recovered => ("low", "white_check_mark"),
         NotificationEvent::RunFinished => ("default", "checkered_flag"),

@@ -13,7 +13,7 @@ const MAX_LEN: usize = 64 * 1024;
 
 /// A template error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the template of the message: {0}")]
+#[error("invalid message template: {0}")]
 pub struct TemplateError(String);
 
 /// Renders a template with a message.
@@ -30,7 +30,7 @@ pub(super) fn fill_template(
     let filled = environment.render_str(text, Serde(message));
     let filled = filled.map_err(|error| TemplateError(error_text(&error)))?;
     if filled.len() > MAX_LEN {
-        Err(TemplateError("it makes more than 64 kB".to_owned()))
+        Err(TemplateError("the output exceeds 64 kB".to_owned()))
     } else {
         Ok(filled)
     }

@@ -25,7 +25,7 @@ fn describe_address(host: &str, address: IpAddr) -> String {
     if host.parse() == Ok(address) {
         format!("{address} is")
     } else {
-        format!("{host} is {address},")
+        format!("{host} resolves to {address},")
     }
 }
 

@@ -12,7 +12,7 @@ use unstuck_core::Timestamp;
 use super::{ReceiverResponse, SendError};
 use crate::event::NotificationEvent;
 use crate::message::NotificationMessage;
-use crate::text::{sanitize, truncate};
+use crate::sanitize_text::{sanitize, truncate};
 
 /// The time limit of a command.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -30,7 +30,7 @@ pub(super) async fn run_command(
     let mut command = Command::new("/bin/sh");
     command
         .args(["-c", line])
-        .env("UNSTUCK_EVENT", message.occasion.name())
+        .env("UNSTUCK_EVENT", message.event.name())
         .env("UNSTUCK_RUN", &message.run)
         .env("UNSTUCK_TITLE", &message.title);
     run_with_timeout(command, json).await
@@ -43,7 +43,7 @@ pub(super) async fn show_on_desktop(
     now: Timestamp,
 ) -> Result<ReceiverResponse, SendError> {
     if now.since(message.timestamp) > MAX_DESKTOP_AGE {
-        return Err(SendError::permanent("too old to be shown on a desktop"));
+        return Err(SendError::permanent("too old for a desktop notification"));
     }
     let body = truncate(&message.text, 300);
     let has = |program: &str| {
@@ -52,7 +52,7 @@ pub(super) async fn show_on_desktop(
     };
     let mut command;
     if has("notify-send") {
-        let urgency = match message.occasion {
+        let urgency = match message.event {
             NotificationEvent::Escalation => "critical",
             _ => "normal",
         };
@@ -73,13 +73,13 @@ pub(super) async fn show_on_desktop(
         ]);
     } else {
         return Err(SendError::permanent(
-            "there is neither notify-send nor osascript here",
+            "neither notify-send nor osascript is installed",
         ));
     }
     // A notification that could not be shown at once is outdated later.
     let shown = run_with_timeout(command, "").await;
     shown.map_err(|error| SendError {
-        retryable: super::Retryable::Never,
+        retryable: super::DeliveryRetry::Never,
         ..error
     })
 }
@@ -103,7 +103,7 @@ async fn run_with_timeout(
         .kill_on_drop(true);
     let mut child = command
         .spawn()
-        .map_err(|error| SendError::temporary(format!("cannot be started: {error}")))?;
+        .map_err(|error| SendError::temporary(format!("cannot start: {error}")))?;
     let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
     match tokio::time::timeout(TIMEOUT, run_to_end(&mut child, input)).await {
         Ok(done) => done,
@@ -112,7 +112,7 @@ async fn run_with_timeout(
                 // It may have exited just now.
                 let _ = kill_process_group(group, Signal::KILL);
             }
-            Err(SendError::temporary("did not end within 30 s"))
+            Err(SendError::temporary("timed out after 30 s"))
         }
     }
 }
@@ -138,7 +138,7 @@ async fn run_to_end(child: &mut Child, input: &str) -> Result<ReceiverResponse, 
     } else {
         Err(SendError {
             excerpt: said,
-            ..SendError::temporary(format!("ended with {status}"))
+            ..SendError::temporary(format!("failed with {status}"))
         })
     }
 }

@@ -14,12 +14,12 @@ use hyper_util::rt::TokioExecutor;
 use unstuck_core::Timestamp;
 
 use super::address_filter::{FilteringConnector, PrivateAddressError};
-use super::{ReceiverResponse, Retryable, SendError};
+use super::{DeliveryRetry, ReceiverResponse, SendError};
 use crate::format::render;
 use crate::message::NotificationMessage;
+use crate::sanitize_text::sanitize;
 use crate::signature::sign;
 use crate::target::WebhookAddress;
-use crate::text::sanitize;
 
 /// The maximum number of response bytes to read.
 const MAX_READ: usize = 4096;
@@ -36,15 +36,15 @@ pub(super) fn request(
     now: Timestamp,
 ) -> Result<Request<Full<Bytes>>, SendError> {
     let named = |name: &str| {
-        let missing = || SendError::temporary(format!("{name} is not set here"));
+        let missing = || SendError::temporary(format!("{name} is not set"));
         environment(name).ok_or_else(missing)
     };
     let url = match (&address.url, &address.url_env) {
         (Some(url), _) => url.clone(),
         (None, Some(name)) => named(name)?,
-        (None, None) => return Err(SendError::permanent("there is no address")),
+        (None, None) => return Err(SendError::permanent("no URL configured")),
     };
-    let uri = parse_url(url.trim()).ok_or_else(|| SendError::permanent("the address is none"))?;
+    let uri = parse_url(url.trim()).ok_or_else(|| SendError::permanent("invalid URL"))?;
     let rendered = render(&address.format, message);
     let rendered = rendered.map_err(|fault| SendError::permanent(fault.to_string()))?;
     let seconds = now.millis() / 1000;
@@ -68,12 +68,13 @@ pub(super) fn request(
     }
     if let Some(name) = &address.token_env {
         let token = HeaderValue::from_str(&format!("Bearer {}", named(name)?.trim()));
-        let mut token = token.map_err(|_| SendError::temporary(format!("{name} is no token")))?;
+        let mut token =
+            token.map_err(|_| SendError::temporary(format!("invalid token in {name}")))?;
         token.set_sensitive(true);
         request = request.header(AUTHORIZATION, token);
     }
     let request = request.body(Full::from(rendered.body));
-    request.map_err(|_| SendError::permanent("the message cannot be sent: a header is malformed"))
+    request.map_err(|_| SendError::permanent("cannot send the message: malformed header"))
 }
 
 fn parse_url(url: &str) -> Option<Uri> {
@@ -107,7 +108,7 @@ pub(super) async fn post(
         Err(_) => {
             let seconds = timeout.as_secs_f32();
             Err(SendError::temporary(format!(
-                "no answer within {seconds} s"
+                "no response within {seconds} s"
             )))
         }
         Ok(answered) => answered.and_then(to_result),
@@ -169,14 +170,14 @@ fn to_result(came: HttpResponse) -> Result<ReceiverResponse, SendError> {
         });
     }
     let why = if status.is_redirection() {
-        format!("answered {status}; redirects are not followed, name the new address")
+        format!("server returned {status}; redirects are not followed, configure the new URL")
     } else {
-        format!("answered {status}")
+        format!("server returned {status}")
     };
     let again = if status.is_client_error() && !passes.contains(&status) {
-        Retryable::Never
+        DeliveryRetry::Never
     } else {
-        Retryable::After(retry_after)
+        DeliveryRetry::After(retry_after)
     };
     Err(SendError {
         reason: why,
@@ -195,7 +196,7 @@ fn transport_error(error: &(dyn Error + 'static)) -> SendError {
         .iter()
         .find_map(|error| error.downcast_ref::<PrivateAddressError>())
     {
-        let hint = "`allow_private = true` in [webhooks] of your own configuration allows it, where agents cannot write it";
+        let hint = "to allow it, set `allow_private = true` in [webhooks] of your own configuration, which agents cannot write";
         return SendError::permanent(format!("{refused}; {hint}"));
     }
     // The outer errors only say that something failed.

@@ -36,12 +36,12 @@ pub struct SendError {
     /// The beginning of the receiver's response.
     pub excerpt: String,
     /// The retry advice.
-    pub retryable: Retryable,
+    pub retryable: DeliveryRetry,
 }
 
 /// The retry advice for a failed delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Retryable {
+pub enum DeliveryRetry {
     /// Do not retry.
     Never,
     /// Retry, not earlier than after the stated time.
@@ -50,11 +50,11 @@ pub enum Retryable {
 
 impl SendError {
     fn permanent(why: impl Into<String>) -> Self {
-        Self::new(why, Retryable::Never)
+        Self::new(why, DeliveryRetry::Never)
     }
 
     fn temporary(why: impl Into<String>) -> Self {
-        Self::new(why, Retryable::After(None))
+        Self::new(why, DeliveryRetry::After(None))
     }
 
     /// Returns the error for an unreadable message; another version of unstuck may be able to send it.
@@ -62,7 +62,7 @@ impl SendError {
         Self::temporary(why)
     }
 
-    fn new(why: impl Into<String>, retryable: Retryable) -> Self {
+    fn new(why: impl Into<String>, retryable: DeliveryRetry) -> Self {
         Self {
             reason: why.into(),
             excerpt: String::new(),
@@ -71,7 +71,7 @@ impl SendError {
     }
 }
 
-/// Sends messages.
+/// Sends notification messages to their targets.
 #[derive(Clone)]
 pub struct MessageSender {
     environment: EnvironmentReader,

@@ -2,7 +2,7 @@
 
 use unstuck_core::event::RunId;
 use unstuck_notify::{NotificationEvent, NotificationMessage, Subscriptions, WebhookAddress};
-use unstuck_store::NewMessage;
+use unstuck_store::NewOutboxMessage;
 
 use crate::samples::{START, answered, asked, ended, failed, fold, hook, started};
 
@@ -19,7 +19,7 @@ fn everyone() -> Subscriptions {
     }
 }
 
-fn message(outgoing: &NewMessage) -> NotificationMessage {
+fn message(outgoing: &NewOutboxMessage) -> NotificationMessage {
     serde_json::from_value(outgoing.body.clone()).unwrap()
 }
 
@@ -35,7 +35,7 @@ fn escalation_message_contains_its_answers() {
     let [one] = &told[..] else {
         panic!("{told:?}");
     };
-    assert_eq!((one.event, &*one.occasion), (0, "escalation"));
+    assert_eq!((one.event, &*one.event_name), (0, "escalation"));
     insta::assert_snapshot!(serde_json::to_string_pretty(&message(one)).unwrap(), @r#"
     {
       "id": "",
@@ -46,6 +46,7 @@ fn escalation_message_contains_its_answers() {
       "role": null,
       "loop_id": "k3v9x0m2qa",
       "iteration": 0,
+      "request": "k3v9x0m2qa-e1",
       "question": "k3v9x0m2qa-e1",
       "kind": "auth_expired",
       "trigger": "HICCUP",
@@ -57,12 +58,12 @@ fn escalation_message_contains_its_answers() {
         "until": null,
         "source": null,
         "next": {
-          "who": "human",
+          "actor": "human",
           "action": "answer",
           "at": null
         }
       },
-      "title": "shop: claude needs you (auth_expired)",
+      "title": "shop: claude needs your input (auth_expired)",
       "text": "Sign in again.",
       "evidence": "401 token expired",
       "proposal": null,
@@ -88,13 +89,13 @@ fn each_event_reaches_its_subscribers() {
         told.collect::<Vec<_>>()
     };
     assert_eq!(told(&[failed(&run, "f2", "again")]), []);
-    let answer = "shop: claude: a question was answered (manual)".to_owned();
+    let answer = "shop: claude: request answered (manual)".to_owned();
     assert_eq!(
         told(&[failed(&run, "f2", "x"), answered(&run)]),
         [(1, answer)]
     );
     let recovered = "shop: claude recovered after auth_expired".to_owned();
-    let done = "shop: claude is done, after a failure".to_owned();
+    let done = "shop: claude succeeded after a failure".to_owned();
     assert_eq!(told(&[ended("recovered")]), [(0, recovered), (0, done)]);
     assert_eq!(
         told(&[ended("failed")]),

@@ -114,7 +114,7 @@ async fn failing_server_is_retried_with_the_same_id() {
     let (store, courier) = asking(&folder, here(server.url("/"))).await;
     let sent = courier.deliver(START).await.unwrap();
     let (error, next) = failure(&sent);
-    assert_eq!(error, "answered 503 Service Unavailable");
+    assert_eq!(error, "server returned 503 Service Unavailable");
     let next = next.unwrap();
     assert!(next.since(START) <= Duration::from_secs(6), "{next}");
     assert_eq!(
@@ -271,7 +271,7 @@ async fn slow_server_times_out_and_long_response_is_truncated() {
     };
     let (store, courier) = asking(&folder, address).await;
     let sent = courier.deliver(START).await.unwrap();
-    assert_eq!(failure(&sent).0, "no answer within 0.2 s");
+    assert_eq!(failure(&sent).0, "no response within 0.2 s");
     courier.deliver(later(60)).await.unwrap();
     assert_eq!(states(&store).await, [DeliveryState::Delivered]);
 }
@@ -280,11 +280,8 @@ async fn slow_server_times_out_and_long_response_is_truncated() {
 #[tokio::test]
 async fn nothing_is_sent_without_the_secret() {
     for (name, why) in [
-        ("HOOK_MISSING", "HOOK_MISSING is not set here"),
-        (
-            "HOOK_BAD",
-            "HOOK_BAD begins with whsec_, but what follows is not base64",
-        ),
+        ("HOOK_MISSING", "HOOK_MISSING is not set"),
+        ("HOOK_BAD", "HOOK_BAD is not base64 after the prefix whsec_"),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let server = Receiver::start([]).await;
@@ -346,7 +343,7 @@ async fn repeated_requests_are_grouped() {
     );
     assert_eq!(
         got[1].json()["title"],
-        "19 times: shop: claude needs you (auth_expired)"
+        "19 times: shop: claude needs your input (auth_expired)"
     );
     assert!(
         states(&store)
@@ -399,7 +396,7 @@ async fn command_receives_the_message() {
     let (first, json) = told.split_once('\n').unwrap();
     assert_eq!(
         first,
-        "escalation k3v9x0m2qa shop: claude needs you (auth_expired)"
+        "escalation k3v9x0m2qa shop: claude needs your input (auth_expired)"
     );
     let json: serde_json::Value = serde_json::from_str(json).unwrap();
     assert_eq!(json["id"], "k3v9x0m2qa.3.1");
@@ -422,6 +419,6 @@ async fn failed_command_is_retried_later() {
     ask(&store, &hooks, "k3v9x0m2qa", START).await;
     let courier = DeliveryWorker::new(store.clone(), sender());
     let sent = courier.deliver(START).await.unwrap();
-    assert_eq!(failure(&sent).0, "ended with exit status: 3");
+    assert_eq!(failure(&sent).0, "failed with exit status: 3");
     assert!(failure(&sent).1.is_some());
 }

@@ -27,8 +27,8 @@ fn chat(format: &MessageFormat, key: &str) -> String {
 #[test]
 fn slack_message_mentions_nobody_and_shows_answers() {
     insta::assert_snapshot!(chat(&MessageFormat::Slack, "text"), @r"
-    *shop: builder needs your word for a repair*
-    This is a test of unstuck's messages. Nothing has happened.
+    *shop: builder needs approval for a repair*
+    This is a test notification from unstuck. No action is required.
     ```
     error: &lt;!channel&gt; @everyone '''lock''' &amp; more
     ```
@@ -46,8 +46,8 @@ fn slack_message_mentions_nobody_and_shows_answers() {
 #[test]
 fn discord_message_mentions_nobody_and_fits_the_limit() {
     insta::assert_snapshot!(chat(&MessageFormat::Discord, "content"), @r"
-    **shop: builder needs your word for a repair**
-    This is a test of unstuck's messages. Nothing has happened.
+    **shop: builder needs approval for a repair**
+    This is a test notification from unstuck. No action is required.
     ```
     error: <!channel> @everyone '''lock''' & more
     ```
@@ -78,9 +78,9 @@ fn discord_message_mentions_nobody_and_fits_the_limit() {
 #[test]
 fn text_format_is_readable() {
     insta::assert_snapshot!(body(&MessageFormat::Text, &question()), @r"
-    shop: builder needs your word for a repair
+    shop: builder needs approval for a repair
 
-    This is a test of unstuck's messages. Nothing has happened.
+    This is a test notification from unstuck. No action is required.
 
     error: <!channel> @everyone ```lock``` & more
 
@@ -98,10 +98,7 @@ fn ntfy_title_and_priority_are_valid_headers() {
         let found = ascii.headers.iter().find(|(known, _)| *known == name);
         found.unwrap().1.clone()
     };
-    assert_eq!(
-        header("title"),
-        "shop: builder needs your word for a repair"
-    );
+    assert_eq!(header("title"), "shop: builder needs approval for a repair");
     assert_eq!(
         (&*header("priority"), &*header("tags")),
         ("high", "raised_hand")
@@ -124,7 +121,7 @@ fn template_renders_the_users_text() {
     let rendered = render(&template(text), &question()).unwrap();
     assert_eq!(
         rendered.body,
-        r#"{"summary": "shop: builder needs your word for a repair", "run": "sample", "n": 1}"#
+        r#"{"summary": "shop: builder needs approval for a repair", "run": "sample", "n": 1}"#
     );
     assert_eq!(rendered.content_type, "application/json");
     assert_eq!(check_template(text), Ok(()));
@@ -149,7 +146,7 @@ fn digest_shows_count_and_messages() {
         id: format!("r{n}.4.1"),
         run: format!("r{n}"),
         timestamp: later(n),
-        title: format!("shop: run {n} needs you"),
+        title: format!("shop: run {n} needs your input"),
         ..question()
     });
     let digest = NotificationMessage::digest(all.collect()).unwrap();
@@ -158,19 +155,19 @@ fn digest_shows_count_and_messages() {
         ("r22.4.1", 23, 23)
     );
     insta::assert_snapshot!(format!("{}\n{}", digest.title, digest.text), @r"
-    23 times: shop: run 22 needs you
-    • shop: run 0 needs you
-    • shop: run 1 needs you
-    • shop: run 2 needs you
-    • shop: run 3 needs you
-    • shop: run 4 needs you
-    • shop: run 5 needs you
-    • shop: run 6 needs you
-    • shop: run 7 needs you
-    • shop: run 8 needs you
-    • shop: run 9 needs you
+    23 times: shop: run 22 needs your input
+    • shop: run 0 needs your input
+    • shop: run 1 needs your input
+    • shop: run 2 needs your input
+    • shop: run 3 needs your input
+    • shop: run 4 needs your input
+    • shop: run 5 needs your input
+    • shop: run 6 needs your input
+    • shop: run 7 needs your input
+    • shop: run 8 needs your input
+    • shop: run 9 needs your input
     … and 13 more
-    The newest: This is a test of unstuck's messages. Nothing has happened.
+    Latest: This is a test notification from unstuck. No action is required.
     ");
     assert_eq!(NotificationMessage::digest(Vec::new()), None);
     assert_eq!(

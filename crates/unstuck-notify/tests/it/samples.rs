@@ -76,7 +76,7 @@ pub(crate) fn asked(run: &RunId, reason: &str) -> Event {
         "why": "fatal",
         "reason": reason,
         "awaiting": "human",
-        "choices": [{ "answer": "resolve", "does": "tries again" }, { "answer": "skip", "does": "gives it up" }],
+        "choices": [{ "answer": "resolve", "does": "retry; you fixed it manually" }, { "answer": "skip", "does": "give up and return the original exit code" }],
     }))
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn ended(outcome: &str) -> Event {
         "event": "run_finished",
         "outcome": outcome,
         "exit_code": 0,
-        "reason": "done after one failure",
+        "reason": "succeeded after 1 failure",
         "attempts": 2,
         "retry_count": 1,
         "cost_usd": 0.25,
@@ -143,7 +143,10 @@ pub(crate) async fn open(folder: &TempDir) -> Store {
 pub(crate) async fn ask(store: &Store, hooks: &Subscriptions, run: &str, at: Timestamp) {
     let run = RunId::new(run);
     let before = [started(&run), failed(&run, "f1", "401 token expired")];
-    let events = vec![asked(&run, "The login has expired: a person has to act.")];
+    let events = vec![asked(
+        &run,
+        "Authentication expired: retrying will not help; manual action required.",
+    )];
     let outbox = hooks.build_messages(&fold(&run, &before), &events, at);
     let begin = Append::new(run.clone(), at, before);
     store.append(begin).await.unwrap();

@@ -1,3 +1,5 @@
+#![expect(clippy::disallowed_methods, reason = "a test makes files")]
+
 use super::*;
 use proptest::prelude::*;
 

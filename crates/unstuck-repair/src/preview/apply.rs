@@ -7,19 +7,21 @@ use rustix::fs::fstat;
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-use super::apply_journal::{ApplyJournal, ApplyPhase, DirModeChange, PlannedMove, fingerprint_at};
-use super::change::{ChangeSet, SwapMode, TouchedPath, permissions};
+use super::apply_journal::{
+    ApplyJournal, ApplyPhase, DirPermissionChange, PlannedMove, fingerprint_at,
+};
+use super::change_set::{ChangeSet, SwapMode, TouchedPath, permissions};
 use super::compare::{CompareInput, compare};
-use super::dir_handle;
-use super::error::ApplyError;
-use super::overlay_layers::OverlayDir;
+use super::error::PreviewApplyError;
+use super::nofollow_access;
+use super::overlay_view::OverlayDir;
 use super::report::FileChangeCounts;
 use super::staging::{StagingCopier, file_times};
 use super::stored_preview::Preview;
 use super::swap::{SwapOperation, set_dir_mode};
 use super::tree_path::TreePath;
 
-type Result<T> = std::result::Result<T, ApplyError>;
+type Result<T> = std::result::Result<T, PreviewApplyError>;
 
 /// Maximum number of paths named in an error.
 const MAX_NAMED_PATHS: usize = 5;
@@ -28,7 +30,7 @@ const DIR_WRITE_MODE: u32 = 0o300;
 
 /// The result of applying a preview.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ApplyReport {
+pub struct PreviewApplyReport {
     /// Counts of added, changed and deleted files.
     pub counts: FileChangeCounts,
     /// Leftover files that could not be removed, sanitized for display.
@@ -49,10 +51,10 @@ impl Preview {
     /// Applies the previewed changes, all or nothing, and removes the preview.
     ///
     /// Fails if the affected parts of the project or the preview differ from what was shown.
-    pub fn apply(self) -> Result<ApplyReport> {
+    pub fn apply(self) -> Result<PreviewApplyReport> {
         if !self.report().changed_during_run.is_empty() {
             let paths = self.report().changed_during_run.clone();
-            return Err(ApplyError::ChangedDuringRun { paths });
+            return Err(PreviewApplyError::ChangedDuringRun { paths });
         }
         let (root, upper) = (self.open_project()?, self.open_upper()?);
         let _claim = self.lock_project()?;
@@ -60,7 +62,7 @@ impl Preview {
         let shown = self.read_touched()?;
         if changes.touched != shown {
             let paths = differing_paths(&changes.touched, &shown);
-            return Err(ApplyError::Changed { paths });
+            return Err(PreviewApplyError::Changed { paths });
         }
         let work = ApplyOperation {
             preview: &self,
@@ -71,7 +73,7 @@ impl Preview {
         let left = work.apply()?;
         let counts = self.report().counts;
         self.discard()?;
-        Ok(ApplyReport {
+        Ok(PreviewApplyReport {
             counts,
             leftovers: left,
         })
@@ -128,7 +130,7 @@ impl ApplyOperation<'_> {
             .swap(&journal)
             .perform_all(|step| self.touched_by_move(step));
         if let Err(error) = moved {
-            if !matches!(error, ApplyError::PartiallyApplied { .. }) {
+            if !matches!(error, PreviewApplyError::PartiallyApplied { .. }) {
                 self.preview.remove_journal().map_err(keeping)?;
             }
             return Err(error);
@@ -154,22 +156,22 @@ impl ApplyOperation<'_> {
         let id = &self.preview.report().id;
         let units = self.changes.units.iter().enumerate();
         let moves = units.map(|(number, unit)| PlannedMove::new(id, number, &unit.path, unit.how));
-        let mut folders: Vec<DirModeChange> = Vec::new();
+        let mut folders: Vec<DirPermissionChange> = Vec::new();
         for (path, permitted) in &self.changes.mode_changes {
-            folders.push(DirModeChange {
+            folders.push(DirPermissionChange {
                 path: path.clone(),
                 before: permitted.before,
                 after: permitted.after,
             });
         }
         for path in self.parent_dirs() {
-            let folder =
-                dir_handle::open_dir_at(self.root, &path).map_err(|e| apply_failed(&path, e))?;
+            let folder = nofollow_access::open_dir_at(self.root, &path)
+                .map_err(|e| apply_failed(&path, e))?;
             let mode = permissions(&fstat(&folder).map_err(|e| apply_failed(&path, e))?);
             let known = folders.iter().any(|folder| folder.path == path);
             if mode & DIR_WRITE_MODE != DIR_WRITE_MODE && !known {
                 let (before, after) = (mode, mode);
-                folders.push(DirModeChange {
+                folders.push(DirPermissionChange {
                     path,
                     before,
                     after,
@@ -205,7 +207,7 @@ impl ApplyOperation<'_> {
         for step in &mut journal.moves {
             let path = step.path.clone();
             self.stage_one(step, &mut stage)
-                .map_err(|source| ApplyError::Failed {
+                .map_err(|source| PreviewApplyError::Failed {
                     path: path.display(),
                     source,
                 })?;
@@ -224,8 +226,8 @@ impl ApplyOperation<'_> {
             return Ok(());
         }
         let (parent, name) = step.path.split().ok_or(Errno::INVAL)?;
-        let upper = dir_handle::open_dir(self.upper, b".")?;
-        let layers = OverlayDir::merged(upper, dir_handle::open_dir(self.root, b".")?);
+        let upper = nofollow_access::open_dir(self.upper, b".")?;
+        let layers = OverlayDir::merged(upper, nofollow_access::open_dir(self.root, b".")?);
         let layers = layers.descend(&parent, self.root)?;
         let item = layers.entry(name)?.ok_or(Errno::NOENT)?;
         stage.copy(&item, &step.staging_path())?;
@@ -242,8 +244,8 @@ impl ApplyOperation<'_> {
     /// Gives remaining directories the permissions and times that the command left.
     fn restore_dir_metadata(&self, journal: &ApplyJournal) {
         for path in self.parent_dirs() {
-            let folders = dir_handle::open_dir_at(self.root, &path)
-                .and_then(|lower| Ok((lower, dir_handle::open_dir_at(self.upper, &path)?)));
+            let folders = nofollow_access::open_dir_at(self.root, &path)
+                .and_then(|lower| Ok((lower, nofollow_access::open_dir_at(self.upper, &path)?)));
             if let Ok((lower, upper)) = folders
                 && let Ok(data) = fstat(&upper)
             {
@@ -255,8 +257,8 @@ impl ApplyOperation<'_> {
     }
 }
 
-fn apply_failed(path: &TreePath, error: Errno) -> ApplyError {
-    ApplyError::Failed {
+fn apply_failed(path: &TreePath, error: Errno) -> PreviewApplyError {
+    PreviewApplyError::Failed {
         path: path.display(),
         source: error.into(),
     }

@@ -10,8 +10,8 @@ use rustix::fs::{RenameFlags, renameat_with};
 use rustix::io::{Errno, Result};
 use serde::{Deserialize, Serialize};
 
-use super::change::{StatFingerprint, SwapMode};
-use super::dir_handle;
+use super::change_set::{StatFingerprint, SwapMode};
+use super::nofollow_access;
 use super::tree_path::TreePath;
 
 /// The journal of an apply operation.
@@ -19,7 +19,7 @@ use super::tree_path::TreePath;
 pub(super) struct ApplyJournal {
     pub(super) phase: ApplyPhase,
     pub(super) moves: Vec<PlannedMove>,
-    pub(super) folders: Vec<DirModeChange>,
+    pub(super) folders: Vec<DirPermissionChange>,
 }
 
 /// The phase of an apply operation.
@@ -40,7 +40,7 @@ pub(super) struct PlannedMove {
     pub(super) path: TreePath,
     pub(super) how: SwapMode,
     /// Name next to the target: of the copy before the move, of the old entry afterwards.
-    #[serde(rename = "beside")]
+    #[serde(alias = "beside")]
     staging_name: String,
     /// Fingerprint of the old entry. An inode number alone would not do: it is reused.
     pub(super) old: Option<StatFingerprint>,
@@ -50,7 +50,7 @@ pub(super) struct PlannedMove {
 
 /// A directory that stays, with different permissions during or after the operation.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct DirModeChange {
+pub(super) struct DirPermissionChange {
     pub(super) path: TreePath,
     pub(super) before: u32,
     pub(super) after: u32,
@@ -73,6 +73,10 @@ impl ApplyJournal {
     }
 
     /// Reads the journal left by a crash, or returns `None` if there is none.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the journal is in the state directory, never in a project"
+    )]
     pub(super) fn read(preview: &Path) -> io::Result<Option<Self>> {
         match fs::read(Self::path_in(preview)) {
             Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
@@ -88,6 +92,10 @@ impl ApplyJournal {
 }
 
 /// Replaces a file atomically and durably: it is old or new, never partial.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "files of a preview are in the state directory, never in a project"
+)]
 pub(super) fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let beside = path.with_extension("new");
     let mut options = OpenOptions::new();
@@ -101,7 +109,7 @@ pub(super) fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// Returns the fingerprint of a name, or `None` if it does not exist.
 pub(super) fn fingerprint_at(folder: &OwnedFd, name: &[u8]) -> Result<Option<StatFingerprint>> {
-    Ok(dir_handle::stat_entry(folder, name)?
+    Ok(nofollow_access::stat_entry(folder, name)?
         .as_ref()
         .map(StatFingerprint::from_stat))
 }
@@ -128,7 +136,7 @@ impl PlannedMove {
     /// Opens the directory that contains both names.
     pub(super) fn open_dir(&self, root: &OwnedFd) -> Result<OwnedFd> {
         let (folder, _) = self.path.split().ok_or(Errno::INVAL)?;
-        dir_handle::open_dir_at(root, &folder)
+        nofollow_access::open_dir_at(root, &folder)
     }
 
     pub(super) fn name(&self) -> &[u8] {

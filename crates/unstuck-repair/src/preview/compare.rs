@@ -8,15 +8,16 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
-use super::change::{
-    ChangeSet, EntryChange, EntryState, ModeChange, PlannedState, RewrittenFiles, StatFingerprint,
-    SwapMode, SwapUnit, TouchedPath, TreeEntryKind, permissions,
+use super::change_set::{
+    ChangeSet, EntryChange, EntryState, FilesRewrittenUnchanged, PermissionBitsChange,
+    PlannedEntryState, StatFingerprint, SwapMode, SwapUnit, TouchedPath, TreeEntryKind,
+    permissions,
 };
-use super::content;
-use super::dir_handle;
 use super::error::PreviewError;
+use super::file_compare;
 use super::limits::PreviewLimits;
-use super::overlay_layers::{self, LayerBond, OverlayDir, OverlayEntry, UpperMark};
+use super::nofollow_access;
+use super::overlay_view::{self, OverlayDir, OverlayEntry, UpperDirRelation, UpperLayerEntry};
 use super::swap_units::minimize_units;
 use super::tree_path::TreePath;
 use crate::sandbox::{GitDirs, git_dirs};
@@ -38,7 +39,7 @@ pub(super) struct CompareInput<'a> {
 /// Returns all differences.
 pub(super) fn compare(what: &CompareInput<'_>) -> Result<ChangeSet> {
     let root = TreePath::default();
-    let again = |folder: &OwnedFd| dir_handle::open_dir(folder, b".");
+    let again = |folder: &OwnedFd| nofollow_access::open_dir(folder, b".");
     let failed = |error| unreadable(&root, error);
     let upper = again(what.upper).map_err(failed)?;
     let here = OverlayDir::merged(upper, again(what.lower).map_err(failed)?);
@@ -52,7 +53,7 @@ pub(super) fn compare(what: &CompareInput<'_>) -> Result<ChangeSet> {
     walk.permissions_of_root(&root)?;
     walk.compare_merged_dir(&root, &here, 0)?;
     let rewritten = walk.rewritten.into_iter();
-    let rewritten = rewritten.map(|(folder, files)| RewrittenFiles { folder, files });
+    let rewritten = rewritten.map(|(folder, files)| FilesRewrittenUnchanged { folder, files });
     walk.found.rewritten = rewritten.collect();
     Ok(minimize_units(walk.found))
 }
@@ -100,10 +101,10 @@ impl LayerWalk<'_> {
                 self.found.protected.push(at);
                 continue;
             }
-            if let (UpperMark::Present(data), Some(below)) = (&mark, &below)
+            if let (UpperLayerEntry::Present(data), Some(below)) = (&mark, &below)
                 && [data, below].map(TreeEntryKind::from_stat)
                     == [Some(TreeEntryKind::Directory); 2]
-                && here.bond_of(&name).map_err(failed)? == LayerBond::Merged
+                && here.lower_layer_relation(&name).map_err(failed)? == UpperDirRelation::Merged
             {
                 self.compare_permissions(&at, below, data)?;
                 let inner = here.child(&name, self.input.lower).map_err(failed)?;
@@ -121,15 +122,15 @@ impl LayerWalk<'_> {
         at: &TreePath,
         here: &OverlayDir,
         name: &[u8],
-        mark: &UpperMark,
+        mark: &UpperLayerEntry,
         was_there: bool,
     ) -> bool {
         let mut inside = at
             .parts()
             .skip_while(|part| !part.eq_ignore_ascii_case(b".git"));
         let kind = match mark {
-            UpperMark::Whiteout => None,
-            UpperMark::Present(data) => Some(overlay_layers::kind(data)),
+            UpperLayerEntry::Whiteout => None,
+            UpperLayerEntry::Present(data) => Some(overlay_view::kind(data)),
         };
         if inside.next().is_some() {
             return match inside.next() {
@@ -155,7 +156,7 @@ impl LayerWalk<'_> {
         if bits.0 == bits.1 {
             return Ok(());
         }
-        let permitted = ModeChange {
+        let permitted = PermissionBitsChange {
             before: bits.0,
             after: bits.1,
         };
@@ -226,9 +227,9 @@ impl LayerWalk<'_> {
             path: at.clone(),
             before: before.map(|item| StatFingerprint::from_stat(&item.data)),
             after: match (&will_be, is_same) {
-                (_, true) => PlannedState::Unchanged,
-                (Some(thing), false) => PlannedState::Replaced(thing.clone()),
-                (None, false) => PlannedState::Absent,
+                (_, true) => PlannedEntryState::Unchanged,
+                (Some(thing), false) => PlannedEntryState::Replaced(thing.clone()),
+                (None, false) => PlannedEntryState::Absent,
             },
         });
         let is_folder = |thing: &Option<EntryState>| {
@@ -297,12 +298,12 @@ impl LayerWalk<'_> {
         if let Some(before) = before.filter(is_like) {
             let before = before.open().map_err(|error| failed(error.into()))?;
             let after = self.open_written_file(at, after)?;
-            if content::has_same_bytes(before, after).map_err(failed)? {
+            if file_compare::has_same_bytes(before, after).map_err(failed)? {
                 return Ok(None);
             }
         }
         let file = self.open_written_file(at, after)?;
-        content::hash(file).map(Some).map_err(failed)
+        file_compare::hash(file).map(Some).map_err(failed)
     }
 
     /// Opens a file that the command wrote.
@@ -310,12 +311,12 @@ impl LayerWalk<'_> {
         self.bytes += item.data.st_size.unsigned_abs();
         self.input.bounds.check_bytes(self.bytes)?;
         let file = item.open().map_err(|error| unreadable(at, error))?;
-        if !overlay_layers::is_metacopy(&file).map_err(|error| unreadable(at, error))? {
+        if !overlay_view::is_metacopy(&file).map_err(|error| unreadable(at, error))? {
             Ok(file)
         } else {
             Err(PreviewError::UnsupportedEntry {
                 path: at.display(),
-                what: "a file of which only the description was written",
+                what: "metadata-only copies",
             })
         }
     }
@@ -346,7 +347,7 @@ fn entry_state(at: &TreePath, item: &OverlayEntry<'_>) -> Result<EntryState> {
 fn entry_state_from_stat(at: &TreePath, data: &Stat) -> Result<EntryState> {
     let kind = TreeEntryKind::from_stat(data).ok_or_else(|| PreviewError::UnsupportedEntry {
         path: at.display(),
-        what: "a device",
+        what: "device files",
     })?;
     Ok(EntryState {
         kind,

@@ -15,22 +15,22 @@ pub enum PreviewError {
         source: io::Error,
     },
     /// The state directory is inside the project, so a preview would contain itself.
-    #[error("unstuck keeps its state inside the project, in {}", state.display())]
+    #[error("the state directory {} is inside the project", state.display())]
     StateInsideProject {
         /// State directory.
         state: PathBuf,
     },
     /// Another file system is mounted inside the project, which an overlay does not include.
-    #[error("{} is a mount of its own, and a preview cannot look into it", path.display())]
+    #[error("{} is a mount point, which previews do not support", path.display())]
     Mounted {
         /// Mount point.
         path: PathBuf,
     },
     /// The result of the command exceeds the limits.
-    #[error("what the command left is too much for a preview: {0}")]
+    #[error("the result is too large for a preview: {0}")]
     TooMuch(String),
     /// An entry of unknown type, or of one that no command in a sandbox can create.
-    #[error("{path} is something that a preview does not understand ({what})")]
+    #[error("{path}: previews do not support {what}")]
     UnsupportedEntry {
         /// Path, sanitized for display.
         path: String,
@@ -46,7 +46,7 @@ pub enum PreviewError {
         source: io::Error,
     },
     /// The preview directory cannot be used.
-    #[error("cannot keep a preview in {}", path.display())]
+    #[error("cannot store a preview in {}", path.display())]
     Storage {
         /// Path of the directory.
         path: PathBuf,
@@ -54,13 +54,13 @@ pub enum PreviewError {
         source: io::Error,
     },
     /// No preview has this id.
-    #[error("there is no preview {id}")]
+    #[error("preview `{id}` not found")]
     NotFound {
         /// Requested id.
         id: String,
     },
     /// Several previews begin with these letters.
-    #[error("{id} could be any of {}", several.join(", "))]
+    #[error("`{id}` is ambiguous: {}", several.join(", "))]
     Ambiguous {
         /// Requested id.
         id: String,
@@ -68,22 +68,22 @@ pub enum PreviewError {
         several: Vec<String>,
     },
     /// The preview was modified or damaged.
-    #[error("the preview {id} is damaged")]
+    #[error("preview `{id}` is damaged")]
     Damaged {
         /// Id of the preview.
         id: String,
     },
     /// The preview is locked by another process.
-    #[error("the preview {id} is being made or applied at this moment")]
+    #[error("preview `{id}` is being created or applied")]
     Busy {
         /// Id of the preview.
         id: String,
     },
 }
 
-/// An error applying a preview. The project is unchanged unless this is [`ApplyError::PartiallyApplied`].
+/// An error applying a preview. The project is unchanged unless this is [`PreviewApplyError::PartiallyApplied`].
 #[derive(Debug, thiserror::Error)]
-pub enum ApplyError {
+pub enum PreviewApplyError {
     /// The project or the preview differs from what was shown.
     #[error("changed since the preview: {}", paths.join(", "))]
     Changed {
@@ -91,22 +91,22 @@ pub enum ApplyError {
         paths: Vec<String>,
     },
     /// The project changed while the command ran, so the preview may mix both states.
-    #[error("changed while the preview was made: {}", paths.join(", "))]
+    #[error("changed while the preview was being created: {}", paths.join(", "))]
     ChangedDuringRun {
         /// The first changed paths, sanitized for display.
         paths: Vec<String>,
     },
     /// Another directory is now at the path of the project.
-    #[error("{} is not the folder that the preview was made of", path.display())]
+    #[error("{} is not the directory that the preview was created from", path.display())]
     ProjectReplaced {
         /// Path of the project.
         path: PathBuf,
     },
     /// The project is being repaired, or another preview is being applied to it.
-    #[error("the project is being repaired at this moment")]
+    #[error("a repair is running in this project")]
     Busy,
     /// An entry could not be swapped in.
-    #[error("cannot put {path} in place")]
+    #[error("cannot replace {path}")]
     Failed {
         /// Path, sanitized for display.
         path: String,
@@ -114,7 +114,7 @@ pub enum ApplyError {
         source: io::Error,
     },
     /// The operation could neither be finished nor undone.
-    #[error("only a part could be put in place: {}", left.join(", "))]
+    #[error("only partially applied; check {}", left.join(", "))]
     PartiallyApplied {
         /// Paths to check, sanitized for display.
         left: Vec<String>,

@@ -53,7 +53,7 @@ impl PreviewLimits {
         if depth > MAX_DEPTH {
             let begin: String = at.display().chars().take(60).collect();
             Err(PreviewError::TooMuch(format!(
-                "more than {MAX_DEPTH} folders in each other, in {begin}…"
+                "more than {MAX_DEPTH} nested directories in {begin}…"
             )))
         } else {
             Ok(())

@@ -1,6 +1,6 @@
 //! Previews: shows the changes a command would make before it is approved; they are then applied or discarded.
 //!
-//! A command runs on an overlay of the project: it sees all files, and its writes go elsewhere. [`PendingPreview`] is
+//! A command runs on an overlay of the project: it sees all files, and its writes go elsewhere. [`PreviewDraft`] is
 //! such an overlay before the run, [`Preview`] the result, [`PreviewReport`] its display form. Files are compared by
 //! content, so a reinstall that changes nothing shows no changes.
 //!
@@ -9,21 +9,21 @@
 
 mod apply;
 mod apply_journal;
-mod change;
+mod change_set;
 mod compare;
-mod content;
-pub(crate) mod dir_handle;
+mod crash_recovery;
 mod disk_usage;
 mod error;
+mod file_compare;
+mod folded_report_rows;
 mod limits;
-mod mounts;
-pub(crate) mod overlay_layers;
+mod mounts_in_project;
+pub(crate) mod nofollow_access;
+pub(crate) mod overlay_view;
 mod preview_store;
-mod recover;
 pub(crate) mod remove_tree;
 mod report;
 mod report_builder;
-mod report_rows;
 mod staging;
 mod stored_preview;
 mod swap;
@@ -31,14 +31,15 @@ mod swap_units;
 mod text_diffs;
 mod tree_path;
 
-pub use apply::ApplyReport;
-pub use change::TreeEntryKind;
-pub use error::{ApplyError, PreviewError};
+pub use apply::PreviewApplyReport;
+pub use change_set::TreeEntryKind;
+pub use crash_recovery::{CrashRecoveredPreview, CrashedApplyOutcome};
+pub use error::{PreviewApplyError, PreviewError};
+pub use folded_report_rows::{display_size, grouped_number};
 pub use limits::PreviewLimits;
-pub use preview_store::{MAX_AGE, MAX_PREVIEWS, PendingPreview, PreviewStore};
-pub use recover::{RecoveredPreview, RecoveryOutcome};
+pub use preview_store::{MAX_AGE, MAX_PREVIEWS, PreviewDraft, PreviewStore};
 pub use report::{
-    ExecutedCommand, FileChangeCounts, FileTextDiff, PreviewReport, ReportRow, RowChange,
+    ExecutedCommand, FileChangeCounts, FileTextDiff, PreviewReport, PreviewReportRow,
+    PreviewRowChange,
 };
-pub use report_rows::{display_size, grouped_number};
 pub use stored_preview::Preview;

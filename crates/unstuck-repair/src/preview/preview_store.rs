@@ -11,12 +11,12 @@ use rustix::fs::{Gid, Mode, Uid, fchmod, fchown, fstat};
 use unstuck_core::Timestamp;
 
 use super::apply_journal::ApplyJournal;
-use super::change::{StatFingerprint, identity};
+use super::change_set::{StatFingerprint, identity};
 use super::compare::{CompareInput, compare};
 use super::disk_usage;
 use super::error::PreviewError;
 use super::limits::PreviewLimits;
-use super::mounts;
+use super::mounts_in_project;
 use super::report::{ExecutedCommand, PreviewReport};
 use super::report_builder::{ReportInput, build_report};
 use super::stored_preview::{
@@ -42,7 +42,7 @@ pub struct PreviewStore {
 
 /// An empty overlay for the command to preview. Removed on drop unless finished.
 #[derive(Debug)]
-pub struct PendingPreview {
+pub struct PreviewDraft {
     folder: PathBuf,
     project: PathBuf,
     root: OwnedFd,
@@ -61,12 +61,16 @@ impl PreviewStore {
     }
 
     /// Creates an empty overlay for a project. Removes stale previews first.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the list of mounts is a file of the kernel"
+    )]
     pub fn prepare(
         &self,
         project: &Path,
         bounds: PreviewLimits,
         now: Timestamp,
-    ) -> Result<PendingPreview> {
+    ) -> Result<PreviewDraft> {
         let no_project = |source| PreviewError::NoProject {
             path: project.to_owned(),
             source,
@@ -81,11 +85,11 @@ impl PreviewStore {
             return Err(PreviewError::StateInsideProject { state });
         }
         let mounted = fs::read("/proc/self/mountinfo").unwrap_or_default();
-        if let Some(path) = mounts::mount_below(&project, &mounted) {
+        if let Some(path) = mounts_in_project::mount_below(&project, &mounted) {
             return Err(PreviewError::Mounted { path });
         }
         self.remove_stale(now);
-        let draft = PendingPreview::create(&state, project, root, bounds);
+        let draft = PreviewDraft::create(&state, project, root, bounds);
         draft.map_err(|source| storage_error(&state, source))
     }
 
@@ -112,6 +116,10 @@ impl PreviewStore {
     }
 
     /// Returns the report of a preview, even while it is locked.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the store of previews is in the state directory, never in a project"
+    )]
     fn report(&self, id: &str) -> Option<PreviewReport> {
         let kept = fs::read(self.folder.join(id).join(RECORD_FILE)).ok()?;
         let kept: PreviewRecord = serde_json::from_slice(&kept).ok()?;
@@ -124,6 +132,10 @@ impl PreviewStore {
         names
     }
 
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the store of previews is in the state directory, never in a project"
+    )]
     fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
@@ -134,6 +146,10 @@ impl PreviewStore {
         self.folder.join(id)
     }
 
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the store of previews is in the state directory, never in a project"
+    )]
     fn create_dir(&self) -> io::Result<()> {
         let mut builder = DirBuilder::new();
         builder.recursive(true).mode(0o700).create(&self.folder)?;
@@ -159,7 +175,11 @@ impl PreviewStore {
     }
 }
 
-impl PendingPreview {
+impl PreviewDraft {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "an overlay is in the state directory, and no command writes to it yet"
+    )]
     fn create(
         state: &Path,
         project: PathBuf,
@@ -256,7 +276,7 @@ impl PendingPreview {
     }
 }
 
-impl Drop for PendingPreview {
+impl Drop for PreviewDraft {
     fn drop(&mut self) {
         // A finished preview has another name by now. Leftovers are removed when the next one is made.
         if self.folder.exists() {
@@ -266,6 +286,10 @@ impl Drop for PendingPreview {
 }
 
 /// Creates a new directory for a pending preview.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the store of previews is in the state directory, never in a project"
+)]
 fn create_draft_dir(state: &Path) -> io::Result<PathBuf> {
     for number in 1_u64.. {
         let folder = state.join(format!("{DRAFT_PREFIX}{number}"));

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Stat, renameat, unlinkat};
 use rustix::io::{Errno, Result};
 
-use super::dir_handle::{list_names, open_dir, set_mode, stat_entry};
+use super::nofollow_access::{list_names, open_dir, set_mode, stat_entry};
 
 /// Owner permissions needed to empty a directory.
 const OWNER_ACCESS_MODE: u32 = 0o700;
@@ -93,6 +93,7 @@ fn ignore_missing(done: Result<()>) -> Result<()> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test makes and looks at files")]
 mod tests {
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};

@@ -16,18 +16,18 @@ pub struct PreviewReport {
     /// Creation time.
     pub made_at: Timestamp,
     /// Execution of the command.
-    #[serde(rename = "ran")]
+    #[serde(alias = "ran")]
     pub execution: ExecutedCommand,
     /// Counts of files it would add, change and delete.
     pub counts: FileChangeCounts,
     /// Number of files rewritten unchanged.
-    #[serde(rename = "same")]
+    #[serde(alias = "same")]
     pub rewritten_unchanged: u64,
     /// Top-level directories of these files.
-    #[serde(rename = "same_in")]
+    #[serde(alias = "same_in")]
     pub rewritten_in: Vec<String>,
     /// Changes, as display rows.
-    pub rows: Vec<ReportRow>,
+    pub rows: Vec<PreviewReportRow>,
     /// Number of omitted rows.
     pub more_rows: u64,
     /// Text diffs of small files.
@@ -35,10 +35,10 @@ pub struct PreviewReport {
     /// Number of omitted text diffs.
     pub more_texts: u64,
     /// Files created where unstuck or git would obey them; never applied.
-    #[serde(rename = "refused")]
+    #[serde(alias = "refused")]
     pub protected: Vec<String>,
     /// Paths of the project that changed during the run; if any, the preview cannot be applied.
-    #[serde(rename = "unsettled")]
+    #[serde(alias = "unsettled")]
     pub changed_during_run: Vec<String>,
 }
 
@@ -62,7 +62,7 @@ pub struct ExecutedCommand {
     /// Last lines of output.
     pub output: Vec<String>,
     /// Some of the writes outside the project, which went to a private copy and were discarded.
-    #[serde(rename = "discarded")]
+    #[serde(alias = "discarded")]
     pub discarded_writes: Vec<String>,
 }
 
@@ -86,10 +86,10 @@ pub struct FileChangeCounts {
 
 /// A report row about a file or directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ReportRow {
+pub struct PreviewReportRow {
     /// Kind of change.
-    #[serde(rename = "what")]
-    pub change: RowChange,
+    #[serde(alias = "what")]
+    pub change: PreviewRowChange,
     /// Path; that of a directory ends with a slash.
     pub path: String,
     /// Counts of the files in it.
@@ -101,7 +101,7 @@ pub struct ReportRow {
 /// The kind of change of a report row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum RowChange {
+pub enum PreviewRowChange {
     /// Added.
     Add,
     /// Changed.
@@ -145,7 +145,7 @@ impl std::ops::AddAssign for FileChangeCounts {
     }
 }
 
-impl RowChange {
+impl PreviewRowChange {
     /// Returns the name of the change.
     pub const fn name(self) -> &'static str {
         match self {

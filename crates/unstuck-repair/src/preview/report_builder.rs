@@ -6,11 +6,11 @@ use std::path::Path;
 use unstuck_core::Timestamp;
 use unstuck_core::command_policy::{sanitize, sanitize_command};
 
-use super::change::{ChangeSet, TouchedPath};
+use super::change_set::{ChangeSet, TouchedPath};
 use super::compare::{CompareInput, unreadable};
 use super::error::PreviewError;
-use super::report::{ExecutedCommand, FileChangeCounts, PreviewReport, ReportRow};
-use super::report_rows::{self, RowDraft};
+use super::folded_report_rows::{self, ReportRowDraft};
+use super::report::{ExecutedCommand, FileChangeCounts, PreviewReport, PreviewReportRow};
 use super::text_diffs::TextDiffs;
 use super::tree_path::{TreePath, display_line};
 
@@ -34,9 +34,9 @@ pub(super) fn build_report(
 ) -> Result<PreviewReport, PreviewError> {
     let mut counts = FileChangeCounts::default();
     for change in &changes.changes {
-        counts += report_rows::change_counts(change);
+        counts += folded_report_rows::change_counts(change);
     }
-    let (lines, more_rows) = report_rows::report_rows(changes);
+    let (lines, more_rows) = folded_report_rows::report_rows(changes);
     let mut texts = TextDiffs::default();
     let mut rows = Vec::with_capacity(lines.len());
     for line in lines {
@@ -61,18 +61,18 @@ pub(super) fn build_report(
 
 /// Builds a row, with a remark if it is about a single change.
 fn row_with_text_diff(
-    line: RowDraft,
+    line: ReportRowDraft,
     compared: &CompareInput<'_>,
     changes: &ChangeSet,
     texts: &mut TextDiffs,
-) -> Result<ReportRow, PreviewError> {
+) -> Result<PreviewReportRow, PreviewError> {
     let mut row = line.row;
     let change = line.change.and_then(|index| changes.changes.get(index));
     if let Some(change) = change {
         let counted = texts
             .add_change(change, compared.upper, compared.lower)
             .map_err(|error| unreadable(&change.path, error))?;
-        row.note = report_rows::change_note(change, counted);
+        row.note = folded_report_rows::change_note(change, counted);
     }
     Ok(row)
 }

@@ -11,9 +11,9 @@ use rustix::fs::{
 };
 use rustix::io::{Errno, Result};
 
-use super::change::identity;
-use super::dir_handle;
-use super::overlay_layers::OverlayEntry;
+use super::change_set::identity;
+use super::nofollow_access;
+use super::overlay_view::OverlayEntry;
 use super::tree_path::TreePath;
 
 /// Copies trees of a preview into a project.
@@ -36,7 +36,7 @@ impl<'a> StagingCopier<'a> {
     /// Copies an entry and its contents to a free path.
     pub(super) fn copy(&mut self, item: &OverlayEntry<'_>, to: &TreePath) -> io::Result<()> {
         let (folder, name) = to.split().ok_or(Errno::INVAL)?;
-        let folder = dir_handle::open_dir_at(self.root, &folder)?;
+        let folder = nofollow_access::open_dir_at(self.root, &folder)?;
         self.copy_into(item, &folder, to, name)
     }
 
@@ -64,7 +64,7 @@ impl<'a> StagingCopier<'a> {
         name: &[u8],
     ) -> io::Result<()> {
         mkdirat(folder, name, Mode::RWXU)?;
-        let inner = dir_handle::open_dir(folder, name)?;
+        let inner = nofollow_access::open_dir(folder, name)?;
         let from = item.open_dir(self.root)?;
         for name in from.names()? {
             if let Some(item) = from.entry(&name)? {
@@ -84,7 +84,7 @@ impl<'a> StagingCopier<'a> {
         let key = identity(&item.data);
         if let Some(first) = self.links.get(&key) {
             let (beside, first) = first.split().ok_or(Errno::INVAL)?;
-            let beside = dir_handle::open_dir_at(self.root, &beside)?;
+            let beside = nofollow_access::open_dir_at(self.root, &beside)?;
             return Ok(linkat(beside, first, folder, name, AtFlags::empty())?);
         }
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW;
@@ -123,8 +123,8 @@ fn copy_pipe(item: &OverlayEntry<'_>, folder: &OwnedFd, name: &[u8]) -> Result<(
     let mode = Mode::from_raw_mode(item.data.st_mode);
     rustix::fs::mknodat(folder, name, FileType::Fifo, mode, 0)?;
     // Restores the bits that the umask removed.
-    let mode = super::change::permissions(&item.data);
-    dir_handle::set_mode(folder, name, mode)
+    let mode = super::change_set::permissions(&item.data);
+    nofollow_access::set_mode(folder, name, mode)
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::project_lock::ProjectLock;
 
 use super::apply_journal::{ApplyJournal, write_durably};
-use super::change::{ChangeSet, TouchedPath, identity};
-use super::error::{ApplyError, PreviewError};
+use super::change_set::{ChangeSet, TouchedPath, identity};
+use super::error::{PreviewApplyError, PreviewError};
 use super::limits::PreviewLimits;
 use super::remove_tree::remove_tree;
 use super::report::PreviewReport;
@@ -59,6 +59,10 @@ impl Preview {
         remove_preview_dir(&self.folder)
     }
 
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the store of previews is in the state directory, never in a project"
+    )]
     pub(super) fn open(folder: PathBuf, id: &str) -> Result<Self, PreviewError> {
         let damaged = || PreviewError::Damaged { id: id.to_owned() };
         let busy = || PreviewError::Busy { id: id.to_owned() };
@@ -80,6 +84,10 @@ impl Preview {
     }
 
     /// Stores the contents of a directory under an id derived from them.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the store of previews is in the state directory, never in a project"
+    )]
     pub(super) fn store(
         draft: &Path,
         lock: File,
@@ -112,6 +120,10 @@ impl Preview {
     }
 
     /// Reads the recorded touched paths.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the store of previews is in the state directory, never in a project"
+    )]
     pub(super) fn read_touched(&self) -> Result<Vec<TouchedPath>, PreviewError> {
         let damaged = || PreviewError::Damaged {
             id: self.report().id.clone(),
@@ -125,9 +137,9 @@ impl Preview {
     }
 
     /// Opens the project's root if it is still the directory of the preview.
-    pub(super) fn open_project(&self) -> Result<OwnedFd, ApplyError> {
+    pub(super) fn open_project(&self) -> Result<OwnedFd, PreviewApplyError> {
         let path = &self.report().project;
-        let another = || ApplyError::ProjectReplaced { path: path.clone() };
+        let another = || PreviewApplyError::ProjectReplaced { path: path.clone() };
         let root = open_dir(path).map_err(|_| another())?;
         let data = fstat(&root).map_err(|_| another())?;
         if identity(&data) == self.record.root {
@@ -138,12 +150,12 @@ impl Preview {
     }
 
     /// Acquires the project lock.
-    pub(super) fn lock_project(&self) -> Result<ProjectLock, ApplyError> {
+    pub(super) fn lock_project(&self) -> Result<ProjectLock, PreviewApplyError> {
         // The preview directory is in the state directory.
         let state = self.folder.ancestors().nth(2).unwrap_or(&self.folder);
         let lock = ProjectLock::try_acquire(state, &self.report().project);
         lock.map_err(|source| self.storage_error(source))?
-            .ok_or(ApplyError::Busy)
+            .ok_or(PreviewApplyError::Busy)
     }
 
     pub(super) fn open_upper(&self) -> Result<OwnedFd, PreviewError> {
@@ -157,10 +169,14 @@ impl Preview {
         }
     }
 
-    pub(super) fn storage_error(&self, source: io::Error) -> ApplyError {
-        ApplyError::Preview(self.damaged_error(source))
+    pub(super) fn storage_error(&self, source: io::Error) -> PreviewApplyError {
+        PreviewApplyError::Preview(self.damaged_error(source))
     }
 
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the store of previews is in the state directory, never in a project"
+    )]
     pub(super) fn remove_journal(&self) -> io::Result<()> {
         fs::remove_file(ApplyJournal::path_in(&self.folder))
     }
@@ -183,7 +199,7 @@ fn preview_id(kept: &PreviewRecord, touched: &[TouchedPath]) -> Result<String, s
     let mut kept = kept.clone();
     kept.report.id.clear();
     let head = serde_json::to_vec(&kept)?;
-    let mut id = super::change::digest(&head, touched)?;
+    let mut id = super::change_set::digest(&head, touched)?;
     id.truncate(ID_LENGTH);
     Ok(id)
 }

@@ -4,10 +4,10 @@ use std::os::fd::OwnedFd;
 
 use rustix::io::{Errno, Result};
 
-use super::apply_journal::{ApplyJournal, DirModeChange, MoveState, PlannedMove};
-use super::change::{StatFingerprint, TouchedPath};
-use super::dir_handle;
-use super::error::ApplyError;
+use super::apply_journal::{ApplyJournal, DirPermissionChange, MoveState, PlannedMove};
+use super::change_set::{StatFingerprint, TouchedPath};
+use super::error::PreviewApplyError;
+use super::nofollow_access;
 use super::remove_tree::remove_tree;
 use super::tree_path::TreePath;
 
@@ -25,7 +25,7 @@ impl SwapOperation<'_> {
     pub(super) fn perform_all<'t>(
         &self,
         touched: impl Fn(&PlannedMove) -> &'t [TouchedPath],
-    ) -> std::result::Result<(), ApplyError> {
+    ) -> std::result::Result<(), PreviewApplyError> {
         for step in &self.journal.moves {
             let Err(error) = self.perform_one(step, touched(step)) else {
                 continue;
@@ -34,7 +34,7 @@ impl SwapOperation<'_> {
             return Err(if left.is_empty() {
                 error
             } else {
-                ApplyError::PartiallyApplied { left }
+                PreviewApplyError::PartiallyApplied { left }
             });
         }
         Ok(())
@@ -44,12 +44,12 @@ impl SwapOperation<'_> {
         &self,
         step: &PlannedMove,
         touched: &[TouchedPath],
-    ) -> std::result::Result<(), ApplyError> {
-        let failed = |error: Errno| ApplyError::Failed {
+    ) -> std::result::Result<(), PreviewApplyError> {
+        let failed = |error: Errno| PreviewApplyError::Failed {
             path: step.path.display(),
             source: error.into(),
         };
-        let changed = |path: &TreePath| ApplyError::Changed {
+        let changed = |path: &TreePath| PreviewApplyError::Changed {
             paths: vec![path.display()],
         };
         let folder = step.open_dir(self.root).map_err(failed)?;
@@ -76,7 +76,7 @@ impl SwapOperation<'_> {
             let undone = self.undo_one(step);
             if !matches!(undone, Ok(true)) {
                 let (path, beside) = (step.path.display(), step.staging_path().display());
-                left.push(format!("{path} (what was there may be in {beside})"));
+                left.push(format!("{path} (the original may be in {beside})"));
             }
         }
         self.set_dir_modes(|folder| folder.before);
@@ -107,7 +107,7 @@ impl SwapOperation<'_> {
     }
 
     /// Sets the permissions of directories that stay.
-    pub(super) fn set_dir_modes(&self, mode: fn(&DirModeChange) -> u32) {
+    pub(super) fn set_dir_modes(&self, mode: fn(&DirPermissionChange) -> u32) {
         for folder in self.journal.folders.iter().rev() {
             // A missing directory needs none.
             let _ = set_dir_mode(self.root, folder, mode(folder));
@@ -116,12 +116,12 @@ impl SwapOperation<'_> {
 }
 
 /// Sets the permissions of one directory that stays.
-pub(super) fn set_dir_mode(root: &OwnedFd, folder: &DirModeChange, mode: u32) -> Result<()> {
+pub(super) fn set_dir_mode(root: &OwnedFd, folder: &DirPermissionChange, mode: u32) -> Result<()> {
     match folder.path.split() {
         Some((parent, name)) => {
-            dir_handle::set_mode(dir_handle::open_dir_at(root, &parent)?, name, mode)
+            nofollow_access::set_mode(nofollow_access::open_dir_at(root, &parent)?, name, mode)
         }
-        None => dir_handle::set_mode(root, b".", mode),
+        None => nofollow_access::set_mode(root, b".", mode),
     }
 }
 
@@ -136,14 +136,14 @@ fn first_difference<'t>(
         let Some(before) = &one.before else { continue };
         let inner = one.path.strip_ancestor(&step.path);
         let data = match inner.split() {
-            None => dir_handle::stat_entry(folder, step.staging_file_name())?,
+            None => nofollow_access::stat_entry(folder, step.staging_file_name())?,
             Some((parent, name)) => {
                 if open.as_ref().is_none_or(|(path, _)| *path != parent) {
-                    let top = dir_handle::open_dir(folder, step.staging_file_name())?;
-                    open = Some((parent.clone(), dir_handle::open_dir_at(top, &parent)?));
+                    let top = nofollow_access::open_dir(folder, step.staging_file_name())?;
+                    open = Some((parent.clone(), nofollow_access::open_dir_at(top, &parent)?));
                 }
                 match &open {
-                    Some((_, parent)) => dir_handle::stat_entry(parent, name)?,
+                    Some((_, parent)) => nofollow_access::stat_entry(parent, name)?,
                     None => None,
                 }
             }

@@ -1,12 +1,13 @@
-//! Swaps in only the changed entries of a directory that was mostly rewritten unchanged.
+//! Splits units into smaller ones: of a directory that was mostly rewritten unchanged, only changed entries are copied.
 //!
 //! A recreated directory could be exchanged as a whole. But if a reinstall repairs three of three thousand files, only
 //! these three have to be copied.
 
 use std::ops::Range;
 
-use super::change::{
-    ChangeSet, ModeChange, PlannedState, SwapMode, SwapUnit, TouchedPath, TreeEntryKind,
+use super::change_set::{
+    ChangeSet, PermissionBitsChange, PlannedEntryState, SwapMode, SwapUnit, TouchedPath,
+    TreeEntryKind,
 };
 use super::tree_path::TreePath;
 
@@ -44,7 +45,7 @@ pub(super) fn minimize_units(changes: ChangeSet) -> ChangeSet {
 struct UnitSplitter<'a> {
     touched: &'a [TouchedPath],
     units: Vec<SwapUnit>,
-    mode_changes: Vec<(TreePath, ModeChange)>,
+    mode_changes: Vec<(TreePath, PermissionBitsChange)>,
 }
 
 impl UnitSplitter<'_> {
@@ -53,13 +54,13 @@ impl UnitSplitter<'_> {
         let Some((top, inner)) = self.touched[range.clone()].split_first() else {
             return;
         };
-        let is_same = |touched: &&TouchedPath| touched.after == PlannedState::Unchanged;
+        let is_same = |touched: &&TouchedPath| touched.after == PlannedEntryState::Unchanged;
         let same = inner.iter().filter(is_same).count();
         let stays = top.is_dir_before() && top.is_dir_after();
         if !stays || same < inner.len() - same {
             let how = match (&top.before, &top.after) {
                 (None, _) => SwapMode::Create,
-                (Some(_), PlannedState::Absent) => SwapMode::Remove,
+                (Some(_), PlannedEntryState::Absent) => SwapMode::Remove,
                 (Some(_), _) => SwapMode::Exchange,
             };
             self.units.push(SwapUnit {
@@ -99,17 +100,17 @@ impl TouchedPath {
 
     fn is_dir_after(&self) -> bool {
         match &self.after {
-            PlannedState::Unchanged => self.is_dir_before(),
-            PlannedState::Replaced(thing) => thing.kind == TreeEntryKind::Directory,
-            PlannedState::Absent | PlannedState::ModeChanged(_) => false,
+            PlannedEntryState::Unchanged => self.is_dir_before(),
+            PlannedEntryState::Replaced(thing) => thing.kind == TreeEntryKind::Directory,
+            PlannedEntryState::Absent | PlannedEntryState::ModeChanged(_) => false,
         }
     }
 
     /// Returns the permission change of a directory that stays.
-    fn mode_change(&self) -> Option<(TreePath, ModeChange)> {
+    fn mode_change(&self) -> Option<(TreePath, PermissionBitsChange)> {
         match (&self.before, &self.after) {
-            (Some(before), PlannedState::Replaced(thing)) => {
-                let permitted = ModeChange {
+            (Some(before), PlannedEntryState::Replaced(thing)) => {
+                let permitted = PermissionBitsChange {
                     before: before.permissions(),
                     after: thing.mode,
                 };
@@ -124,13 +125,13 @@ impl TouchedPath {
 fn filter_units(
     units: Vec<SwapUnit>,
     touched: &[TouchedPath],
-    permitted: &[(TreePath, ModeChange)],
+    permitted: &[(TreePath, PermissionBitsChange)],
 ) -> (Vec<SwapUnit>, Vec<TouchedPath>) {
     let folders = permitted.iter().map(|(path, permitted)| TouchedPath {
         path: path.clone(),
         // Its times change with the entries put into it.
         before: None,
-        after: PlannedState::ModeChanged(*permitted),
+        after: PlannedEntryState::ModeChanged(*permitted),
     });
     let mut kept: Vec<_> = folders.collect();
     let mut moved = Vec::with_capacity(units.len());

@@ -8,9 +8,9 @@ use std::time::Duration;
 use rustix::io::Result;
 use similar::{ChangeTag, TextDiff};
 
-use super::change::{EntryChange, TreeEntryKind};
-use super::dir_handle;
-use super::overlay_layers::OverlayDir;
+use super::change_set::{EntryChange, TreeEntryKind};
+use super::nofollow_access;
+use super::overlay_view::OverlayDir;
 use super::report::FileTextDiff;
 use super::tree_path::{TreePath, display_line};
 
@@ -118,8 +118,8 @@ fn texts_before_and_after(
         return Ok(None);
     }
     let new = OverlayDir::merged(
-        dir_handle::open_dir(upper, b".")?,
-        dir_handle::open_dir(lower, b".")?,
+        nofollow_access::open_dir(upper, b".")?,
+        nofollow_access::open_dir(lower, b".")?,
     );
     let old = new.lower_only()?;
     let Some(new) = read_text_at(new, lower, &change.path)? else {

@@ -138,7 +138,7 @@ struct InvalidTreePath;
 
 impl fmt::Display for InvalidTreePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not a path as unstuck writes them")
+        f.write_str("not a valid escaped path")
     }
 }
 

@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode};
 
 use super::git_dirs::{
-    self, GitDirEntry, GitDirs, GitEffects, GitKind, MODULES_DIR, has_repository_layout,
-    hook_is_harmless, is_writable_git_name, settings_are_harmless,
+    self, AllowedGitDirChanges, GitDirEntryKind, GitDirs, GitRepositoryMarker, MODULES_DIR,
+    has_repository_layout, hook_is_harmless, is_writable_git_name, settings_are_harmless,
 };
 use super::scratch_dir;
 
@@ -27,7 +27,7 @@ const MAX_DEPTH: usize = 12;
 
 /// The files of a project that influence later commands, as they were before the repair.
 #[derive(Debug)]
-pub struct ProtectedState {
+pub struct ProtectedFilesRecord {
     /// Paths that did not exist.
     absent: Vec<PathBuf>,
     /// Existing repositories.
@@ -49,7 +49,7 @@ enum ProtectedEntry {
     Other,
 }
 
-impl ProtectedState {
+impl ProtectedFilesRecord {
     /// Records the state of a project. If the command gets a private copy of git's directory, nothing in it needs
     /// recording.
     pub fn record<'k>(
@@ -74,7 +74,7 @@ impl ProtectedState {
     pub fn restore(
         &self,
         project: &impl AsFd,
-        effects: GitEffects,
+        effects: AllowedGitDirChanges,
         is_private: bool,
     ) -> Vec<PathBuf> {
         let mut told = self.remove_new(project);
@@ -144,15 +144,15 @@ fn protected_entries(
     is_private: bool,
 ) -> BTreeMap<PathBuf, ProtectedEntry> {
     let mut all = BTreeMap::new();
-    for GitDirEntry { path, kind } in &git.found {
+    for GitRepositoryMarker { path, kind } in &git.found {
         match kind {
-            GitKind::Pointer => {
+            GitDirEntryKind::Pointer => {
                 if let Ok(folder) = open_parent_dir(project, path) {
                     collect_entry(&folder, path, &mut all);
                 }
             }
-            GitKind::Directory if is_private && path == Path::new(git_dirs::GIT_DIR) => {}
-            GitKind::Directory => {
+            GitDirEntryKind::Directory if is_private && path == Path::new(git_dirs::GIT_DIR) => {}
+            GitDirEntryKind::Directory => {
                 if let Some(folder) = git_dirs::open_dir_below(project, path) {
                     collect_repository(&folder, path, 0, &mut all);
                 }
@@ -306,7 +306,7 @@ fn is_harmless(
     path: &Path,
     before: Option<&ProtectedEntry>,
     now: &ProtectedEntry,
-    effects: GitEffects,
+    effects: AllowedGitDirChanges,
 ) -> bool {
     let old = match before {
         None => &[][..],
@@ -331,15 +331,15 @@ fn is_harmless(
 }
 
 /// True if a new directory is allowed; its contents are checked separately.
-fn is_allowed_new_dir(path: &Path, effects: GitEffects) -> bool {
+fn is_allowed_new_dir(path: &Path, effects: AllowedGitDirChanges) -> bool {
     effects.lfs && path.ends_with("hooks")
 }
 
 /// True if a new repository is expected from the command and nothing in it starts a program.
 fn is_expected_repository(
     project: &impl AsFd,
-    one: &GitDirEntry,
-    effects: GitEffects,
+    one: &GitRepositoryMarker,
+    effects: AllowedGitDirChanges,
     known: &GitDirs,
 ) -> bool {
     let is_allowed = if one.path == Path::new(git_dirs::GIT_DIR) {
@@ -351,9 +351,9 @@ fn is_expected_repository(
         return false;
     }
     match one.kind {
-        GitKind::Directory => git_dirs::open_dir_below(project, &one.path)
+        GitDirEntryKind::Directory => git_dirs::open_dir_below(project, &one.path)
             .is_some_and(|folder| repository_is_harmless(&folder, effects)),
-        GitKind::Pointer => open_parent_dir(project, &one.path)
+        GitDirEntryKind::Pointer => open_parent_dir(project, &one.path)
             .ok()
             .and_then(|folder| read_file(&folder, file_name(&one.path)).ok().flatten())
             .is_some_and(|bytes| points_to_submodule(&one.path, &bytes, known)),
@@ -362,8 +362,8 @@ fn is_expected_repository(
 
 /// True if nothing in a new repository can start a program: plain settings, only sample hooks, no links, and no
 /// pointers elsewhere.
-pub(super) fn repository_is_harmless(folder: &OwnedFd, effects: GitEffects) -> bool {
-    let effects = GitEffects {
+pub(super) fn repository_is_harmless(folder: &OwnedFd, effects: AllowedGitDirChanges) -> bool {
+    let effects = AllowedGitDirChanges {
         submodules: true,
         ..effects
     };
@@ -409,11 +409,11 @@ pub(super) fn repository_is_harmless(folder: &OwnedFd, effects: GitEffects) -> b
 
 /// Checks a directory that is a repository or contains several, like [`repository_is_harmless`].
 #[cfg(target_os = "linux")]
-pub(super) fn repositories_are_harmless(folder: &OwnedFd, effects: GitEffects) -> bool {
+pub(super) fn repositories_are_harmless(folder: &OwnedFd, effects: AllowedGitDirChanges) -> bool {
     modules_are_harmless(folder, effects, 0)
 }
 
-fn modules_are_harmless(folder: &OwnedFd, effects: GitEffects, depth: usize) -> bool {
+fn modules_are_harmless(folder: &OwnedFd, effects: AllowedGitDirChanges, depth: usize) -> bool {
     let names = git_dirs::list_dir(folder);
     if has_repository_layout(&names) {
         return repository_is_harmless(folder, effects);
@@ -456,7 +456,7 @@ fn points_to_submodule(path: &Path, bytes: &[u8], known: &GitDirs) -> bool {
         }
     }
     let target: PathBuf = parts.into_iter().collect();
-    let is_modules = |one: &GitDirEntry| target.starts_with(one.path.join(MODULES_DIR));
+    let is_modules = |one: &GitRepositoryMarker| target.starts_with(one.path.join(MODULES_DIR));
     !text.trim_end().contains('\n')
         && (known.found.iter().any(is_modules) || target.starts_with(".git/modules"))
 }
@@ -527,6 +527,7 @@ fn exists(folder: &OwnedFd, name: &OsStr) -> bool {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test makes and looks at files")]
 mod tests {
     use super::*;
     use crate::sandbox::protected_paths;
@@ -548,13 +549,17 @@ mod tests {
         fs::write(path.join("hooks/pre-commit"), "#!/bin/sh\nmine\n").unwrap();
     }
 
-    fn look(root: &Path) -> ProtectedState {
+    fn look(root: &Path) -> ProtectedFilesRecord {
         let project = handle(root);
         let git = GitDirs::find(&project);
-        ProtectedState::record(&project, protected_paths().iter(), git, false)
+        ProtectedFilesRecord::record(&project, protected_paths().iter(), git, false)
     }
 
-    fn told(before: &ProtectedState, root: &Path, effects: GitEffects) -> Vec<String> {
+    fn told(
+        before: &ProtectedFilesRecord,
+        root: &Path,
+        effects: AllowedGitDirChanges,
+    ) -> Vec<String> {
         let told = before.restore(&handle(root), effects, false);
         told.iter().map(|path| path.display().to_string()).collect()
     }
@@ -580,7 +585,7 @@ mod tests {
         fs::write(git.join("refs/x"), "ref").unwrap();
         std::os::unix::fs::symlink("/etc/passwd", git.join("refs/link")).unwrap();
         std::os::unix::fs::symlink("/etc/passwd", git.join("COMMIT_EDITMSG")).unwrap();
-        let told = told(&before, root, GitEffects::default());
+        let told = told(&before, root, AllowedGitDirChanges::default());
         let expected = [
             "unstuck.json",
             ".git/COMMIT_EDITMSG",
@@ -612,7 +617,7 @@ mod tests {
         assert!(root.join("package.json").exists() && !root.join("unstuck.json").exists());
         assert_eq!(
             before
-                .restore(&handle(root), GitEffects::default(), false)
+                .restore(&handle(root), AllowedGitDirChanges::default(), false)
                 .len(),
             0
         );
@@ -628,17 +633,17 @@ mod tests {
         repository_at(&root.join("a/.git"));
         repository_at(&root.join("a/b/bare"));
         fs::write(root.join("a/b/.git"), "gitdir: ../../evil").unwrap();
-        let told = told(&before, root, GitEffects::default());
+        let told = told(&before, root, AllowedGitDirChanges::default());
         assert_eq!(told, [".git", "a/.git", "a/b/.git", "a/b/bare"]);
         assert!(!root.join(".git").exists() && !root.join("a/b/bare").exists());
     }
 
     #[test]
     fn an_expected_repository_is_kept_if_it_starts_no_program() {
-        let effects = GitEffects {
+        let effects = AllowedGitDirChanges {
             repository: true,
             nested: true,
-            ..GitEffects::default()
+            ..AllowedGitDirChanges::default()
         };
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
@@ -667,7 +672,7 @@ mod tests {
         let before = look(&root);
         fs::remove_dir(root.join(".git")).unwrap();
         std::os::unix::fs::symlink(&other, root.join(".git")).unwrap();
-        told(&before, &root, GitEffects::default());
+        told(&before, &root, AllowedGitDirChanges::default());
         assert!(other.join("config").exists());
         assert!(
             root.join(".git").symlink_metadata().is_err(),

@@ -14,7 +14,7 @@ use rustix::fs::{Dir, FileType, Mode, OFlags, openat};
 use serde::{Deserialize, Serialize};
 use unstuck_core::watched_files::WatchedFileKnowledge;
 
-use super::path_lists::PathLists;
+use super::path_lists::SandboxPathLists;
 use super::wire::CommandSteps;
 
 /// The name by which git finds a repository.
@@ -47,19 +47,19 @@ const LFS_SETTINGS: [&str; 6] = [
 
 /// A directory or file by which git finds a repository.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct GitDirEntry {
+pub struct GitRepositoryMarker {
     /// Path relative to the root of the project.
     pub path: PathBuf,
     /// Kind of entry.
-    pub kind: GitKind,
+    pub kind: GitDirEntryKind,
 }
 
 /// The kind of a git directory entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum GitKind {
+pub enum GitDirEntryKind {
     /// The repository itself: a directory named `.git`, or one with the layout of a repository.
-    #[serde(rename = "folder")]
+    #[serde(alias = "folder")]
     Directory,
     /// A file or link that points elsewhere.
     Pointer,
@@ -69,15 +69,15 @@ pub enum GitKind {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct GitDirs {
     /// The repositories found.
-    pub found: BTreeSet<GitDirEntry>,
+    pub found: BTreeSet<GitRepositoryMarker>,
     /// If set, the scan stopped at its limit.
-    #[serde(rename = "is_cut")]
+    #[serde(alias = "is_cut")]
     pub is_truncated: bool,
 }
 
-/// The effects on git directories expected from an approved command.
+/// The changes of git directories that an approved command is expected and allowed to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct GitEffects {
+pub struct AllowedGitDirChanges {
     /// Creates settings and directories of submodules.
     pub submodules: bool,
     /// Creates hooks and filters of git-lfs.
@@ -88,10 +88,10 @@ pub struct GitEffects {
     pub nested: bool,
 }
 
-/// An effect as listed in the data file.
+/// A kind of change of git directories, as listed in the data file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum GitEffectKind {
+pub(super) enum GitDirChangeKind {
     Submodules,
     Lfs,
     Repository,
@@ -115,15 +115,15 @@ impl GitDirs {
                 break;
             }
             if !folder.as_os_str().is_empty() && has_repository_layout(&names) {
-                found.add(folder.clone(), GitKind::Directory);
+                found.add(folder.clone(), GitDirEntryKind::Directory);
             }
             for (name, kind) in names {
                 let path = folder.join(&name);
                 let is_git = name.as_bytes().eq_ignore_ascii_case(GIT_DIR.as_bytes());
                 match kind {
-                    FileType::Directory if is_git => found.add(path, GitKind::Directory),
+                    FileType::Directory if is_git => found.add(path, GitDirEntryKind::Directory),
                     FileType::Directory => waiting.push(path),
-                    _ if is_git => found.add(path, GitKind::Pointer),
+                    _ if is_git => found.add(path, GitDirEntryKind::Pointer),
                     _ => {}
                 }
             }
@@ -131,12 +131,12 @@ impl GitDirs {
         found
     }
 
-    fn add(&mut self, path: PathBuf, kind: GitKind) {
-        self.found.insert(GitDirEntry { path, kind });
+    fn add(&mut self, path: PathBuf, kind: GitDirEntryKind) {
+        self.found.insert(GitRepositoryMarker { path, kind });
     }
 }
 
-impl GitEffects {
+impl AllowedGitDirChanges {
     /// Returns the expected effects of a command's steps. A shell line is not parsed and gets none, so nothing it makes
     /// there is kept.
     pub fn from_steps(steps: &CommandSteps) -> Self {
@@ -148,10 +148,10 @@ impl GitEffects {
             for effect in matching_effects(words) {
                 for one in &effect.allows {
                     match one {
-                        GitEffectKind::Submodules => all.submodules = true,
-                        GitEffectKind::Lfs => all.lfs = true,
-                        GitEffectKind::Repository => all.repository = true,
-                        GitEffectKind::Nested => all.nested = true,
+                        GitDirChangeKind::Submodules => all.submodules = true,
+                        GitDirChangeKind::Lfs => all.lfs = true,
+                        GitDirChangeKind::Repository => all.repository = true,
+                        GitDirChangeKind::Nested => all.nested = true,
                     }
                 }
             }
@@ -173,14 +173,14 @@ pub fn describe_git_effects(steps: &CommandSteps) -> Vec<String> {
 
 fn matching_effects(
     words: &[String],
-) -> impl Iterator<Item = &'static super::path_lists::GitEffectRule> {
+) -> impl Iterator<Item = &'static super::path_lists::GitDirChangeRule> {
     let words = without_config_arguments(words);
     let begins = move |command: &String| {
         let mut known = command.split(' ');
         let mut words = words.iter().copied();
         known.all(|word| words.next() == Some(word))
     };
-    let all = PathLists::built_in().git.effect.iter();
+    let all = SandboxPathLists::built_in().git.effect.iter();
     all.filter(move |effect| effect.commands.iter().any(&begins))
 }
 
@@ -200,7 +200,7 @@ pub(crate) fn is_writable_git_name(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else {
         return false;
     };
-    let known = &PathLists::built_in().git.writable;
+    let known = &SandboxPathLists::built_in().git.writable;
     known.iter().any(|pattern| match pattern.strip_suffix('*') {
         Some(begin) => name.starts_with(begin),
         None => name == pattern,
@@ -215,7 +215,11 @@ pub(crate) fn has_repository_layout(names: &[(std::ffi::OsString, FileType)]) ->
 }
 
 /// True if settings may replace others: the only differences are known to be harmless.
-pub(super) fn settings_are_harmless(before: &[u8], after: &[u8], effects: GitEffects) -> bool {
+pub(super) fn settings_are_harmless(
+    before: &[u8],
+    after: &[u8],
+    effects: AllowedGitDirChanges,
+) -> bool {
     let (Ok(before), Ok(after)) = (std::str::from_utf8(before), std::str::from_utf8(after)) else {
         return false;
     };
@@ -247,7 +251,7 @@ fn split_sections(settings: &str, is_one: impl Fn(&str) -> bool) -> (String, Str
 }
 
 /// True if no line can start a program or redirect git elsewhere.
-fn lines_are_harmless(text: &str, effects: GitEffects) -> bool {
+fn lines_are_harmless(text: &str, effects: AllowedGitDirChanges) -> bool {
     let rule = WatchedFileKnowledge::built_in().rule_for(".git/config");
     let odd = rule.relevant_part(text.as_bytes());
     odd.lines().all(|line| {
@@ -273,7 +277,7 @@ fn is_relative_worktree(line: &str) -> bool {
 }
 
 /// True if a hook contains only what git-lfs writes.
-pub(super) fn hook_is_harmless(name: &OsStr, text: &[u8], effects: GitEffects) -> bool {
+pub(super) fn hook_is_harmless(name: &OsStr, text: &[u8], effects: AllowedGitDirChanges) -> bool {
     let Some(name) = name.to_str() else {
         return false;
     };
@@ -334,7 +338,7 @@ fn file_type_of(folder: &OwnedFd, name: &OsStr) -> FileType {
 mod tests {
     use super::*;
 
-    const ALL: GitEffects = GitEffects {
+    const ALL: AllowedGitDirChanges = AllowedGitDirChanges {
         submodules: true,
         lfs: true,
         repository: true,
@@ -376,7 +380,7 @@ mod tests {
         let gone = settings_are_harmless(before, b"[core]\n", ALL);
         assert!(!gone, "what was there stays");
         let added = with("[submodule \"lib\"]\n\tactive = true\n");
-        let none = GitEffects::default();
+        let none = AllowedGitDirChanges::default();
         assert!(!settings_are_harmless(before, &added, none), "not declared");
     }
 
@@ -398,7 +402,7 @@ mod tests {
         assert!(!hook_is_harmless(
             name,
             text.as_bytes(),
-            GitEffects::default()
+            AllowedGitDirChanges::default()
         ));
     }
 
@@ -406,14 +410,17 @@ mod tests {
     fn effects_are_matched_by_command_prefix() {
         let words =
             |text: &str| CommandSteps::Argv(vec![text.split(' ').map(str::to_owned).collect()]);
-        let of = |text: &str| GitEffects::from_steps(&words(text));
+        let of = |text: &str| AllowedGitDirChanges::from_steps(&words(text));
         assert!(of("git submodule update --init --recursive").submodules);
         assert!(of("git init").repository && !of("git init").submodules);
         assert!(of("git -c protocol.file.allow=always submodule update").submodules);
-        assert_eq!(of("git status"), GitEffects::default());
-        assert_eq!(of("npm ci"), GitEffects::default());
-        assert_eq!(of("gitx init"), GitEffects::default());
+        assert_eq!(of("git status"), AllowedGitDirChanges::default());
+        assert_eq!(of("npm ci"), AllowedGitDirChanges::default());
+        assert_eq!(of("gitx init"), AllowedGitDirChanges::default());
         let shell = CommandSteps::Shell("git submodule update --init; ./x".to_owned());
-        assert_eq!(GitEffects::from_steps(&shell), GitEffects::default());
+        assert_eq!(
+            AllowedGitDirChanges::from_steps(&shell),
+            AllowedGitDirChanges::default()
+        );
     }
 }

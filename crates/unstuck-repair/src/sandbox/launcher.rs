@@ -11,11 +11,11 @@ use std::process::{Command, Stdio};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, Signal, WaitOptions};
 
-use super::config_injection::ProtectedState;
-use super::git_dirs::GitEffects;
+use super::config_injection::ProtectedFilesRecord;
+use super::git_dirs::AllowedGitDirChanges;
 use super::sandbox_profile::SandboxMode;
 use super::setup_failure::{SandboxIoContext, SetupFailure};
-use super::signals::SandboxSignals;
+use super::signals::SignalWakeup;
 use super::wire::{self, SandboxEvent, SandboxRequest};
 use super::{EXIT_SETUP_FAILED, INIT_ARG, discarded_writes, parent_socket, scratch_dir, system};
 
@@ -35,14 +35,14 @@ pub(super) fn main() -> i32 {
 }
 
 fn run(link: &UnixStream) -> Result<i32, SetupFailure> {
-    let (mut order, project, folder) = wire::receive_request(link).context("read the order")?;
-    parent_socket::die_with_parent(link, Signal::TERM).context("tie our life to unstuck's")?;
-    system::close_descriptors_on_exec().context("close what is open")?;
-    let mut wakes = SandboxSignals::install().context("listen to signals")?;
+    let (mut order, project, folder) = wire::receive_request(link).context("read the request")?;
+    parent_socket::die_with_parent(link, Signal::TERM).context("set the parent-death signal")?;
+    system::close_descriptors_on_exec().context("close inherited file descriptors")?;
+    let mut wakes = SignalWakeup::install().context("install signal handlers")?;
     if order.profile.root.parent().is_none() {
         return Err(SetupFailure::permanent(
             "confine a command to the project",
-            "the project is the whole file system",
+            "the project is the root directory",
         ));
     }
     let home = discarded_writes::open_discarded_writes(&order);
@@ -52,7 +52,7 @@ fn run(link: &UnixStream) -> Result<i32, SetupFailure> {
     // Whatever appears on an overlay is not in the project.
     let before = (order.profile.overlay.is_none()).then(|| {
         let git = order.git.clone();
-        ProtectedState::record(
+        ProtectedFilesRecord::record(
             &project,
             order.protected_paths(),
             git,
@@ -62,12 +62,13 @@ fn run(link: &UnixStream) -> Result<i32, SetupFailure> {
     let code = {
         let cgroup = limit_processes(&mut order);
         // Changing the user clears the parent-death signal.
-        parent_socket::die_with_parent(link, Signal::TERM).context("tie our life to unstuck's")?;
+        parent_socket::die_with_parent(link, Signal::TERM)
+            .context("set the parent-death signal")?;
         let inner = InitProcess::start(entered, cgroup.as_ref())?;
         inner.send_request(&order, &project, &folder)?;
         inner.forward_until_exit(link, &mut wakes)
     };
-    let effects = GitEffects::from_steps(&order.steps);
+    let effects = AllowedGitDirChanges::from_steps(&order.steps);
     let is_private = copies.is_git_private();
     let mut merged = copies.merge(&order, effects);
     let restored = before.map(|before| before.restore(&project, effects, is_private));
@@ -100,7 +101,7 @@ fn run(link: &UnixStream) -> Result<i32, SetupFailure> {
 fn enter_namespaces(order: &mut SandboxRequest) -> Result<system::EnteredNamespaces, SetupFailure> {
     let profile = &order.profile;
     if let Some(user) = order.run_as {
-        system::become_user(user).context("become the user that the project belongs to")?;
+        system::become_user(user).context("switch to the owner of the project")?;
     }
     let wants = profile.mode != SandboxMode::Off && order.namespace_obstacle.is_none();
     Ok(match wants.then(|| system::enter_namespaces(profile)) {
@@ -137,19 +138,19 @@ impl InitProcess {
         entered: system::EnteredNamespaces,
         cgroup: Option<&system::Cgroup>,
     ) -> Result<Self, SetupFailure> {
-        let (reports, theirs) = UnixStream::pair().context("make a connection")?;
+        let (reports, theirs) = UnixStream::pair().context("create a socket pair")?;
         let input = Stdio::from(OwnedFd::from(theirs));
         let child = new_command(parent_socket::own_program().as_os_str())
             .arg(INIT_ARG)
             .args(entered.arguments())
             .stdin(input)
             .spawn()
-            .context("start the inner process")?;
+            .context("start the sandbox init process")?;
         let pid = Pid::from_child(&child);
         if let Some(cgroup) = cgroup {
             cgroup
                 .add_process(pid)
-                .context("bound the number of processes")?;
+                .context("limit the number of processes")?;
         }
         Ok(Self { pid, reports })
     }
@@ -160,13 +161,13 @@ impl InitProcess {
         project: &OwnedFd,
         folder: &OwnedFd,
     ) -> Result<(), SetupFailure> {
-        wire::send_request(&self.reports, order, project, folder).context("pass the order on")?;
+        wire::send_request(&self.reports, order, project, folder).context("forward the request")?;
         let nonblocking = self.reports.set_nonblocking(true);
-        nonblocking.context("watch the inner process")
+        nonblocking.context("monitor the sandbox init process")
     }
 
     /// Forwards reports until the init process has ended, and returns its exit code.
-    fn forward_until_exit(&self, link: &UnixStream, wakes: &mut SandboxSignals) -> i32 {
+    fn forward_until_exit(&self, link: &UnixStream, wakes: &mut SignalWakeup) -> i32 {
         let parent = rustix::process::getppid();
         let mut is_open = true;
         let mut is_orphan = false;
@@ -188,7 +189,7 @@ impl InitProcess {
     }
 
     /// Sleeps until an event; returns true if nobody waits for the command any more.
-    fn wait_for_event(&self, link: &UnixStream, wakes: &SandboxSignals, is_open: bool) -> bool {
+    fn wait_for_event(&self, link: &UnixStream, wakes: &SignalWakeup, is_open: bool) -> bool {
         let mut events = vec![
             PollFd::new(wakes.stream(), PollFlags::IN),
             PollFd::new(link, PollFlags::HUP),
@@ -230,7 +231,7 @@ impl InitProcess {
 fn new_command(program: &OsStr) -> Command {
     #[expect(
         clippy::disallowed_methods,
-        reason = "this is the place that starts the inner process of a sandbox"
+        reason = "starts the init process of a sandbox"
     )]
     Command::new(program)
 }

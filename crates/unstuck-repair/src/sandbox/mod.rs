@@ -6,22 +6,22 @@
 //! layer stops and what is not covered.
 
 mod config_injection;
-mod confinement;
+mod confinement_report;
 mod discarded_writes;
 pub(crate) mod git_dirs;
-mod host;
-mod init;
+mod host_paths;
+mod init_process;
 mod launcher;
 mod parent_socket;
 mod path_lists;
 mod process_scope;
-mod programs;
+mod program_lookup;
 mod sandbox_profile;
 mod scratch_dir;
 mod setup_failure;
 mod signals;
 mod step_runner;
-mod watched_files;
+mod watched_files_check;
 pub mod wire;
 
 #[cfg(target_os = "linux")]
@@ -35,12 +35,12 @@ use unsupported as system;
 
 use std::ffi::OsString;
 
-pub use config_injection::ProtectedState;
-pub use confinement::{ConfinementLevel, ConfinementReport};
-pub use git_dirs::{GitDirs, GitEffects, describe_git_effects};
-pub use host::{host_paths, run_as_user};
+pub use config_injection::ProtectedFilesRecord;
+pub use confinement_report::{ConfinementLevel, ConfinementReport};
+pub use git_dirs::{AllowedGitDirChanges, GitDirs, describe_git_effects};
+pub use host_paths::{host_paths, run_as_user};
 pub use parent_socket::own_program;
-pub use path_lists::protected_paths;
+pub use path_lists::{add_only_dirs, protected_paths};
 pub use process_scope::{file_scope, process_scope};
 pub use sandbox_profile::{
     FileScope, NetworkAccess, OverlayDirs, ProcessScope, ResourceLimits, SandboxMode,
@@ -61,7 +61,7 @@ pub fn run_if_called(arguments: &[OsString]) -> Option<u8> {
     let code = if mode == SANDBOX_ARG {
         launcher::main()
     } else if mode == INIT_ARG {
-        init::main(&arguments[2..])
+        init_process::main(&arguments[2..])
     } else {
         return None;
     };

@@ -1,4 +1,4 @@
-//! Lists of visible, writable and hidden paths outside the project (`data/sandbox.toml`).
+//! Visible, writable, hidden and protected paths, and rules for git and programs, as data (`data/sandbox.toml`).
 
 use std::collections::{BTreeMap, BTreeSet};
 #[cfg(target_os = "linux")]
@@ -6,9 +6,10 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
-use super::git_dirs::GitEffectKind;
+use super::git_dirs::GitDirChangeKind;
 
 /// Parts of a home directory that a variable can relocate.
 const RELOCATED_HOME_DIRS: [(&str, &str); 4] = [
@@ -18,20 +19,21 @@ const RELOCATED_HOME_DIRS: [(&str, &str); 4] = [
     (".cargo", "CARGO_HOME"),
 ];
 
-/// All path lists.
+/// All lists and rules of `data/sandbox.toml`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct PathLists {
+pub(super) struct SandboxPathLists {
+    #[serde(deserialize_with = "tool_caches")]
     cache: Vec<ToolCache>,
     home: HomeLists,
     secrets: SecretLists,
-    pub(super) project: ProjectLists,
-    pub(super) git: GitLists,
-    pub(super) processes: ProcessPrograms,
-    pub(super) files: FilePrograms,
+    pub(super) project: ProtectedProjectPaths,
+    pub(super) git: GitDirRules,
+    pub(super) processes: ProcessProgramRules,
+    pub(super) files: FileProgramRules,
 }
 
-/// A tool directory and its writable parts; without such parts all of it, unless something in it is private.
+/// A tool directory and its writable parts.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ToolCache {
@@ -50,12 +52,12 @@ struct ToolCache {
 struct AddableDir {
     path: String,
     #[serde(flatten)]
-    adding: AdditionRule,
+    adding: NewEntryRule,
 }
 
-/// A rule for additions to a directory; if it is empty, every new file is allowed.
+/// A rule for new entries in a directory outside the project; if it is empty, every new entry is allowed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct AdditionRule {
+pub struct NewEntryRule {
     /// Number of directories above an added unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<usize>,
@@ -64,7 +66,7 @@ pub struct AdditionRule {
     pub until: Option<String>,
 }
 
-impl AdditionRule {
+impl NewEntryRule {
     /// True if an entry may be added inside an existing directory, by its name and depth.
     #[cfg(target_os = "linux")]
     pub(super) fn allows_below(&self, name: &OsStr, depth: usize) -> bool {
@@ -97,7 +99,7 @@ pub(super) struct WritableCaches {
     /// Private parts of the writable paths, each with the directory that must exist.
     pub(super) private: Vec<(PathBuf, PathBuf)>,
     /// Directories to which files may be added.
-    pub(super) addable: BTreeMap<PathBuf, AdditionRule>,
+    pub(super) addable: BTreeMap<PathBuf, NewEntryRule>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -110,27 +112,25 @@ struct SecretLists {
 /// The protected parts of a project. Without mounts only the first list can be enforced.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(target_os = "linux", serde(deny_unknown_fields))]
-pub(super) struct ProjectLists {
-    #[serde(rename = "kept")]
+pub(super) struct ProtectedProjectPaths {
     pub(super) protected: Vec<PathBuf>,
     #[cfg(target_os = "linux")]
-    #[serde(rename = "views")]
     pub(super) protected_with_mounts: Vec<PathBuf>,
 }
 
-/// The writable parts of git directories.
+/// The writable parts of git directories, and the further changes that some commands may make.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct GitLists {
+pub(super) struct GitDirRules {
     pub(super) writable: Vec<String>,
-    pub(super) effect: Vec<GitEffectRule>,
+    pub(super) effect: Vec<GitDirChangeRule>,
 }
 
-/// The expected effects of some commands on git directories.
+/// The changes of git directories that some commands are allowed to make.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct GitEffectRule {
-    pub(super) allows: Vec<GitEffectKind>,
+pub(super) struct GitDirChangeRule {
+    pub(super) allows: Vec<GitDirChangeKind>,
     pub(super) shown: String,
     pub(super) commands: Vec<String>,
 }
@@ -138,9 +138,10 @@ pub(super) struct GitEffectRule {
 /// Rules that recognize entries that work on processes.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ProcessPrograms {
+pub(super) struct ProcessProgramRules {
     pub(super) signals: BTreeSet<String>,
-    #[serde(rename = "looks")]
+    /// Programs that may occur next to those.
+    pub(super) harmless: BTreeSet<String>,
     pub(super) inspect: Vec<InspectionProgram>,
 }
 
@@ -158,19 +159,40 @@ pub(super) struct InspectionProgram {
 /// Rules that recognize entries that work only on files.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct FilePrograms {
+pub(super) struct FileProgramRules {
     pub(super) only: BTreeSet<String>,
+}
+
+/// Reads the tool directories; one without any writable part would be wholly writable by mistake.
+fn tool_caches<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<ToolCache>, D::Error> {
+    let caches = Vec::<ToolCache>::deserialize(from)?;
+    let empty = caches
+        .iter()
+        .find(|cache| cache.paths.is_empty() && cache.add.is_empty());
+    match empty {
+        Some(cache) => Err(D::Error::custom(format!(
+            "the cache `{}` has neither `paths` nor `add`",
+            cache.home
+        ))),
+        None => Ok(caches),
+    }
+}
+
+/// Returns the directories below a home directory to which a repair may add files without ever changing existing ones.
+pub fn add_only_dirs(home: &Path) -> Vec<PathBuf> {
+    let caches = SandboxPathLists::built_in().caches(Some(home), |_| None);
+    caches.addable.into_keys().collect()
 }
 
 /// Returns the project paths that no repair may create or change, because they decide what runs outside of the sandbox
 /// later.
 pub fn protected_paths() -> &'static [PathBuf] {
-    &PathLists::built_in().project.protected
+    &SandboxPathLists::built_in().project.protected
 }
 
-impl PathLists {
+impl SandboxPathLists {
     pub(super) fn built_in() -> &'static Self {
-        static BUILT_IN: LazyLock<PathLists> = LazyLock::new(|| {
+        static BUILT_IN: LazyLock<SandboxPathLists> = LazyLock::new(|| {
             match toml::from_str(include_str!("../../data/sandbox.toml")) {
                 Ok(lists) => lists,
                 // The embedded file is tested; only a build that skipped its tests can get here.
@@ -196,10 +218,7 @@ impl PathLists {
             let Some(folder) = folder(cache) else {
                 continue;
             };
-            let parts: Vec<_> = match (cache.paths.as_slice(), cache.add.as_slice()) {
-                ([], []) => vec![folder.clone()],
-                (paths, _) => paths.iter().map(|path| folder.join(path)).collect(),
-            };
+            let parts: Vec<_> = cache.paths.iter().map(|path| folder.join(path)).collect();
             for addition in &cache.add {
                 let path = if addition.path.is_empty() {
                     folder.clone()
@@ -264,7 +283,7 @@ mod tests {
     #[test]
     fn a_relocated_cache_is_writable_but_its_programs_are_not() {
         let moved = |name: &str| (name == "CARGO_HOME").then(|| PathBuf::from("/srv/cargo"));
-        let caches = PathLists::built_in().caches(Some(Path::new("/home/me")), moved);
+        let caches = SandboxPathLists::built_in().caches(Some(Path::new("/home/me")), moved);
         assert!(
             caches
                 .coverable
@@ -284,10 +303,57 @@ mod tests {
         assert!(!caches.coverable.contains(Path::new("/srv/cargo")));
     }
 
+    /// Only downloads that the tool verifies, and metadata about them, are freely writable.
+    #[test]
+    fn only_known_download_caches_are_freely_writable() {
+        let caches = SandboxPathLists::built_in().caches(Some(Path::new("/home/me")), |_| None);
+        let known = [
+            ".bundle/cache/compact_index",
+            ".cache/composer/repo",
+            ".cache/pip/http",
+            ".cache/pip/http-v2",
+            ".cache/pip/selfcheck",
+            ".cargo/.global-cache",
+            ".cargo/.package-cache",
+            ".cargo/.package-cache-mutate",
+            ".cargo/registry/cache",
+            ".hex/cache.ets",
+            ".npm/_cacache",
+            ".npm/_logs",
+            ".npm/_update-notifier-last-checked",
+            ".pub-cache/hosted-hashes",
+            ".yarn/berry/index",
+            ".yarn/berry/metadata",
+            "go/pkg/mod/cache/download",
+            "go/pkg/mod/cache/lock",
+            "go/pkg/sumdb",
+        ];
+        let known: BTreeSet<_> = known
+            .iter()
+            .map(|path| Path::new("/home/me").join(path))
+            .collect();
+        assert_eq!(caches.narrowed, known);
+        // With private parts, the directory as a whole.
+        let whole: Vec<_> = caches.coverable.difference(&known).collect();
+        assert_eq!(whole, [Path::new("/home/me/.npm")]);
+    }
+
+    #[test]
+    fn a_cache_without_writable_parts_is_an_error() {
+        let text = include_str!("../../data/sandbox.toml");
+        let more = format!("[[cache]]\nhome = \".new\"\n{text}");
+        let error = toml::from_str::<SandboxPathLists>(&more).unwrap_err();
+        let told = error.to_string();
+        assert!(
+            told.contains("`.new` has neither `paths` nor `add`"),
+            "{told}"
+        );
+    }
+
     /// Directories that tools execute later are never freely writable, nor inside one that is.
     #[test]
     fn directories_executed_later_are_only_addable() {
-        let caches = PathLists::built_in().caches(Some(Path::new("/home/me")), |_| None);
+        let caches = SandboxPathLists::built_in().caches(Some(Path::new("/home/me")), |_| None);
         for program in [
             ".gradle/wrapper/dists/gradle-8/x/bin",
             ".m2/wrapper/dists/x",
@@ -307,8 +373,17 @@ mod tests {
             ".local/share/uv/tools/x",
             ".npm/_npx/x",
             ".npm/_prebuilds/x",
-        ] {
-            let program = Path::new("/home/me").join(program);
+            ".bundle/cache/extensions/x86_64-linux/3.3.0/rubygems/x",
+            ".cache/composer/vcs/x/config",
+            ".cargo/registry/index/x/.git/config",
+            ".cache/pnpm/dlx/x",
+            ".local/share/NuGet/x",
+            ".local/state/pnpm/x",
+        ]
+        .into_iter()
+        .map(|path| Path::new("/home/me").join(path))
+        .chain(caches.addable.keys().map(|path| path.join("x")))
+        {
             let is_private = caches
                 .private
                 .iter()
@@ -329,7 +404,7 @@ mod tests {
     #[test]
     fn a_relative_cache_variable_is_ignored() {
         let relative = |name: &str| (name == "PIP_CACHE_DIR").then(|| PathBuf::from("cache"));
-        let caches = PathLists::built_in().caches(Some(Path::new("/home/me")), relative);
+        let caches = SandboxPathLists::built_in().caches(Some(Path::new("/home/me")), relative);
         assert!(
             caches
                 .coverable
@@ -341,7 +416,8 @@ mod tests {
     #[test]
     fn relocated_secrets_are_hidden() {
         let moved = |name: &str| (name == "XDG_CONFIG_HOME").then(|| PathBuf::from("/srv/config"));
-        let secrets = PathLists::built_in().secrets(&["/home/me".into(), "/root".into()], moved);
+        let secrets =
+            SandboxPathLists::built_in().secrets(&["/home/me".into(), "/root".into()], moved);
         for path in [
             "/srv/config/gh",
             "/home/me/.config/gh",
@@ -356,8 +432,11 @@ mod tests {
     #[test]
     fn no_cache_is_inside_a_secret_directory() {
         let home = Path::new("/home/me");
-        let secrets = PathLists::built_in().secrets(&[home.to_owned()], |_| None);
-        for cache in PathLists::built_in().caches(Some(home), |_| None).coverable {
+        let secrets = SandboxPathLists::built_in().secrets(&[home.to_owned()], |_| None);
+        for cache in SandboxPathLists::built_in()
+            .caches(Some(home), |_| None)
+            .coverable
+        {
             let around = secrets.iter().find(|secret| cache.starts_with(secret));
             assert_eq!(around, None, "{} could not be written to", cache.display());
         }

@@ -3,18 +3,21 @@
 //! This never allows anything: the entry is already allowed. If it cannot be read for certain, it is confined more, not
 //! less.
 
-use unstuck_core::command_policy::ExecutionPlan;
+use unstuck_core::command_policy::DirectOrShell;
 
-use super::path_lists::{InspectionProgram, PathLists};
+use super::path_lists::{InspectionProgram, SandboxPathLists};
 use super::sandbox_profile::{FileScope, ProcessScope};
 
 /// Words after which a command begins.
 const COMMAND_STARTERS: [&str; 8] = ["then", "do", "else", "elif", "if", "while", "until", "!"];
+/// Begin of an expansion, of which only `$(`, `$$` and plain variables are understood.
+const EXPANSIONS: [char; 2] = ['`', '\\'];
 /// Syntax that this scanner does not understand.
 const UNREADABLE_SYNTAX: [&str; 4] = ["<(", ">(", "<<", "eval"];
 
-/// Returns the processes that a command has to see. Open files of processes are visible only to one single command of a
-/// few known programs with options that only list or signal: no pipe, no shell, no other program.
+/// Returns the processes that a command has to see. Those of the machine are visible only if every program of the line is
+/// known not to execute anything else. Open files of processes are visible only to one single command of a few known
+/// programs with options that only list or signal: no pipe, no shell, no other program.
 ///
 /// ```
 /// use unstuck_repair::sandbox::{ProcessScope, process_scope};
@@ -22,11 +25,11 @@ const UNREADABLE_SYNTAX: [&str; 4] = ["<(", ">(", "<<", "eval"];
 /// assert_eq!(process_scope("npm install"), ProcessScope::Own);
 /// assert_eq!(process_scope("kill \"$(cat server.pid)\" && rm -f server.pid"), ProcessScope::Signals);
 /// assert_eq!(process_scope("fuser -k 3000/tcp"), ProcessScope::Inspect);
-/// assert_eq!(process_scope("fuser -k 3000/tcp && npm start"), ProcessScope::Signals);
-/// assert_eq!(process_scope("ss -ltn | awk -f port.awk"), ProcessScope::Signals);
+/// assert_eq!(process_scope("fuser -k 3000/tcp && npm start"), ProcessScope::Own);
+/// assert_eq!(process_scope("ss -ltn | awk -f port.awk"), ProcessScope::Own);
 /// ```
 pub fn process_scope(command: &str) -> ProcessScope {
-    let lists = &PathLists::built_in().processes;
+    let lists = &SandboxPathLists::built_in().processes;
     if lists
         .inspect
         .iter()
@@ -36,7 +39,12 @@ pub fn process_scope(command: &str) -> ProcessScope {
     }
     let programs = programs(command);
     let signals = programs.iter().any(|name| lists.signals.contains(name));
-    if signals || names_processes(command) {
+    let is_known = |name| lists.signals.contains(name) || lists.harmless.contains(name);
+    let runs_only_those = programs.iter().all(is_known)
+        && is_readable(command)
+        && !has_assignment(command)
+        && !command.contains(EXPANSIONS);
+    if runs_only_those && (signals || names_processes(command)) {
         ProcessScope::Signals
     } else {
         ProcessScope::Own
@@ -45,7 +53,7 @@ pub fn process_scope(command: &str) -> ProcessScope {
 
 /// True if a command is one call of a program that inspects processes, with only known arguments.
 fn is_plain_inspection(look: &InspectionProgram, command: &str) -> bool {
-    let ExecutionPlan::Direct(commands) = ExecutionPlan::for_text(command) else {
+    let DirectOrShell::Direct(commands) = DirectOrShell::for_text(command) else {
         return false;
     };
     let [words] = commands.as_slice() else {
@@ -93,7 +101,7 @@ impl InspectionProgram {
 /// assert_eq!(file_scope("chown -R 1000 .cache && npm ci"), FileScope::Own);
 /// ```
 pub fn file_scope(command: &str) -> FileScope {
-    let lists = &PathLists::built_in().files;
+    let lists = &SandboxPathLists::built_in().files;
     let programs = programs(command);
     let only_those = programs.iter().all(|name| lists.only.contains(name));
     if !programs.is_empty() && only_those && is_readable(command) {
@@ -107,6 +115,29 @@ fn is_readable(command: &str) -> bool {
     !UNREADABLE_SYNTAX
         .iter()
         .any(|clever| command.contains(clever))
+        && !may_expand_to_a_program(command)
+}
+
+/// True if the result of an expansion may be a program: variables anywhere, because an empty one makes the next word
+/// the program, and substitutions where a command begins.
+fn may_expand_to_a_program(command: &str) -> bool {
+    let mut rest = command.replace("$$", "").replace("$(", "");
+    rest.retain(|c| c == '$');
+    let begins_command = |before: &str| {
+        let before = before.trim_end_matches(['"', '\'', ' ', '\t']);
+        let word = before
+            .rsplit([' ', '\t', ';', '&', '|', '\n', '(', ')'])
+            .next();
+        before.is_empty()
+            || before.ends_with([';', '&', '|', '\n', '(', ')', '{', '}', '!'])
+            || word.is_some_and(|word| COMMAND_STARTERS.contains(&word))
+    };
+    let substitutions: Vec<_> = command.match_indices("$(").collect();
+    let has_xargs = command.contains("xargs") && !substitutions.is_empty();
+    let begins = substitutions
+        .iter()
+        .any(|(at, _)| begins_command(&command[..*at]));
+    !rest.is_empty() || has_xargs || begins
 }
 
 /// True if the command looks up other processes by their id.
@@ -116,6 +147,13 @@ fn names_processes(command: &str) -> bool {
         rest.starts_with(['$', '`', '"', '[', '*'])
             || rest.starts_with(|c: char| c.is_ascii_digit())
     })
+}
+
+/// True if a command sets a variable, which could make a program load other files.
+fn has_assignment(command: &str) -> bool {
+    split_words(command)
+        .iter()
+        .any(|word| matches!(word, ScannedWord::Text(text) if is_assignment(text)))
 }
 
 /// Returns every word that may be a program, by its base name; a program inside the project keeps its path.
@@ -206,11 +244,12 @@ mod tests {
             "pkill -f 'node server.js'",
             "killall node || true",
             "kill -0 \"$(cat run/app.pid)\" 2>/dev/null || rm -f run/app.pid",
-            "pg_ctl -D data stop",
             "test -d /proc/$(cat app.pid) || rm app.pid",
             "if pgrep -f worker; then rm lock; fi",
-            "PORT=3000 /usr/bin/pkill -x app",
-            "npm run stop && kill 12",
+            "/usr/bin/pkill -x app",
+            "kill \"$(cat dev-server.pid)\" && rm -f dev-server.pid && sleep 0.3",
+            "lsof -ti:3000 | xargs -r kill -9",
+            "kill $(lsof -t -i:8080)",
         ] {
             assert_eq!(process_scope(command), ProcessScope::Signals, "{command}");
         }
@@ -238,6 +277,49 @@ mod tests {
             "git checkout kill",
             "python3 migrate.py --kill",
             "make -j$(grep -c processor /proc/cpuinfo) && cat /proc/self/status",
+        ] {
+            assert_eq!(process_scope(command), ProcessScope::Own, "{command}");
+        }
+    }
+
+    /// Programs of the project never run where they could see or signal the machine's processes.
+    #[test]
+    fn programs_next_to_a_signal_see_only_their_own_processes() {
+        for command in [
+            "npm run stop && kill 12",
+            "pkill -x nosuch; awk -f tools/port.awk",
+            "ss -ltn | awk -f tools/port.awk",
+            "kill 12; ./start.sh",
+            "kill 12; sh start.sh",
+            "kill $(node pid.js)",
+            "kill `node pid.js`",
+            "kill 12 | sed -f x.sed",
+            "PATH=. kill 12",
+            "PORT=3000 /usr/bin/pkill -x app",
+            "LD_PRELOAD=./x.so kill 12",
+            "export PATH=.; kill 12",
+            "lsof -ti:3000 | xargs -r node kill.js",
+            "lsof -ti:3000 | xargs -I{} sh -c 'x {}'",
+            "trap ./x EXIT; kill 12",
+            ". ./x; kill 12",
+            "kill() { ./x; }; kill 12",
+            "alias kill=./x; kill 12",
+            "for p in 1 2; do ./x; done; kill 12",
+            "X=./x; $X; kill 12",
+            "$0 x; kill 12",
+            "$kill ./x; kill 12",
+            "$(true) ./x; kill 12",
+            "kill 12; \"$(cat x)\"",
+            "if $(cat x); then kill 12; fi",
+            "kill 12 | xargs $(cat x)",
+            "kill 12 & ./x",
+            "kill 12\n./x",
+            "pg_ctl -D data restart",
+            "start-stop-daemon --start --exec ./x",
+            "find . -exec ./x \\; ; kill 12",
+            "sudo kill 12",
+            "cat x | sh; kill 12",
+            "test -d /proc/12 && node x.js",
         ] {
             assert_eq!(process_scope(command), ProcessScope::Own, "{command}");
         }
@@ -296,6 +378,8 @@ mod tests {
             "case $x in a) node x.js;; esac",
             "chown $(id -u) a; (rm -rf b) && node x.js",
             "f() { node x.js; }; rm a",
+            "$(true) ./x; rm a",
+            "$rm ./x",
         ] {
             assert_eq!(file_scope(command), FileScope::Own, "{command}");
         }

@@ -42,7 +42,7 @@ pub enum ProcessScope {
     Signals,
     /// The machine's processes and their open files, for entries such as `fuser -k 3000/tcp`. The kernel allows that
     /// only outside of a user namespace and of Landlock, so an ordinary user is barely confined then.
-    #[serde(rename = "looks")]
+    #[serde(alias = "looks")]
     Inspect,
 }
 
@@ -54,7 +54,7 @@ pub enum FileScope {
     #[default]
     Own,
     /// Files of every user, if unstuck is root, for entries such as `chown -R build .cache`.
-    #[serde(rename = "anyones")]
+    #[serde(alias = "anyones")]
     AnyOwner,
 }
 
@@ -101,15 +101,15 @@ impl Default for ResourceLimits {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxProfile {
     /// Sandbox mode.
-    #[serde(rename = "demand")]
+    #[serde(alias = "demand")]
     pub mode: SandboxMode,
     /// Network access.
     pub network: NetworkAccess,
     /// Visible processes.
-    #[serde(rename = "reach")]
+    #[serde(alias = "reach")]
     pub process_scope: ProcessScope,
     /// Files under the command's power.
-    #[serde(rename = "rights")]
+    #[serde(alias = "rights")]
     pub file_scope: FileScope,
     /// The project, without symlinks in its path. Never the directory that a proposal names.
     pub root: PathBuf,
@@ -117,12 +117,12 @@ pub struct SandboxProfile {
     /// in addition. Relative paths are below the project.
     pub writable: Vec<PathBuf>,
     /// Directories and files of unstuck itself, which the command neither sees nor changes.
-    #[serde(rename = "own")]
+    #[serde(alias = "own")]
     pub hidden_paths: Vec<PathBuf>,
     /// An overlay over the project.
     pub overlay: Option<OverlayDirs>,
     /// Resource limits.
-    #[serde(rename = "bounds")]
+    #[serde(alias = "bounds")]
     pub limits: ResourceLimits,
 }
 

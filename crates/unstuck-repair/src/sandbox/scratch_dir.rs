@@ -1,14 +1,15 @@
 //! A private directory for temporary files and for a repair's writes to the home directory.
 
 use std::ffi::OsStr;
-use std::fs::{self, DirBuilder, Permissions};
-use std::io;
+use std::fs::File;
+use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, Uid};
+
+use crate::preview::nofollow_access;
 
 use super::wire::RunAs;
 
@@ -28,28 +29,39 @@ pub(super) const MASK_DIR: &str = "mask";
 /// Maximum attempts to find a free name.
 const MAX_NAME_ATTEMPTS: u32 = 1000;
 
+const DIR_FLAGS: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::CLOEXEC);
+
 /// A private directory, removed with its contents on drop.
+///
+/// The user that it belongs to can rename everything in it, and may be another one than ours, so it is written by
+/// handle.
 #[derive(Debug)]
-pub struct ScratchDir(PathBuf);
+pub struct ScratchDir {
+    path: PathBuf,
+    /// Handle of the directory of the copies.
+    watched: OwnedFd,
+}
 
 impl ScratchDir {
     /// Creates a directory below a temporary directory, for the user that will write to it.
     pub fn create(below: &Path, user: Option<RunAs>) -> io::Result<Self> {
-        let scratch = Self(create_new_dir(below)?);
-        for name in [TMP_DIR, HOME_DIR, WORK_DIR, WATCHED_DIR] {
-            let path = scratch.0.join(name);
-            DirBuilder::new().mode(0o700).create(&path)?;
-            set_owner(&path, user)?;
+        let (path, handle) = create_new_dir(below)?;
+        let filled = fill_dir(&handle, user);
+        if filled.is_err() {
+            // The error of the first failure is the one to report.
+            let _ = remove_dir(&path);
         }
-        // In the sandbox this is /tmp, as programs expect.
-        fs::set_permissions(scratch.0.join(TMP_DIR), Permissions::from_mode(0o1777))?;
-        set_owner(&scratch.0, user)?;
-        Ok(scratch)
+        Ok(Self {
+            path,
+            watched: filled?,
+        })
     }
 
     /// Returns its path.
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
 
     /// Stores a copy of a checked file; returns the name under which the sandbox finds it.
@@ -60,45 +72,74 @@ impl ScratchDir {
         is_program: bool,
     ) -> io::Result<String> {
         let name = number.to_string();
-        let path = self.0.join(WATCHED_DIR).join(&name);
-        fs::write(&path, bytes)?;
+        let flags = OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::EXCL);
+        let flags = flags.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+        let made = rustix::fs::openat(&self.watched, &name, flags, Mode::RUSR | Mode::WUSR)?;
+        let mut file = File::from(made);
+        file.write_all(bytes)?;
         let mode = if is_program { 0o555 } else { 0o444 };
-        fs::set_permissions(&path, Permissions::from_mode(mode))?;
+        rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
         Ok(name)
     }
 
     /// Returns the directory of temporary files for a command without its own mounts.
     pub fn tmp_path(&self) -> PathBuf {
-        self.0.join(TMP_DIR)
+        self.path.join(TMP_DIR)
     }
 }
 
 impl Drop for ScratchDir {
     fn drop(&mut self) {
         // Leftovers are in a temporary directory, which the system cleans up.
-        let _ = remove_dir(&self.0);
+        let _ = remove_dir(&self.path);
     }
 }
 
-fn create_new_dir(below: &Path) -> io::Result<PathBuf> {
+fn create_new_dir(below: &Path) -> io::Result<(PathBuf, OwnedFd)> {
+    // Without symlinks in its path, as mounts require.
+    let below = below.canonicalize()?;
+    let parent = rustix::fs::openat(CWD, &below, DIR_FLAGS, Mode::empty())?;
     let own = std::process::id();
     for number in 0..MAX_NAME_ATTEMPTS {
-        let path = below.join(format!("unstuck-repair-{own}-{number}"));
-        match DirBuilder::new().mode(0o700).create(&path) {
+        let name = format!("unstuck-repair-{own}-{number}");
+        match create_dir_at(&parent, &name) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
-            // Without symlinks in its path, as mounts require.
-            Ok(()) => return fs::canonicalize(path),
+            created => return created.map(|handle| (below.join(name), handle)),
         }
     }
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-fn set_owner(path: &Path, user: Option<RunAs>) -> io::Result<()> {
-    match user {
-        Some(user) => chown(path, Some(user.uid), Some(user.gid)),
-        None => Ok(()),
+/// Creates the subdirectories; returns the handle of the one for copies.
+fn fill_dir(scratch: &OwnedFd, user: Option<RunAs>) -> io::Result<OwnedFd> {
+    let create = |name| {
+        let created = create_dir_at(scratch, name)?;
+        set_owner(&created, user)?;
+        Ok::<_, io::Error>(created)
+    };
+    let temporary = create(TMP_DIR)?;
+    // In the sandbox this is /tmp, as programs expect.
+    rustix::fs::fchmod(&temporary, Mode::from_raw_mode(0o1777))?;
+    create(HOME_DIR)?;
+    create(WORK_DIR)?;
+    let watched = create(WATCHED_DIR)?;
+    set_owner(scratch, user)?;
+    Ok(watched)
+}
+
+/// Creates a directory that must not exist yet, accessible only to its owner.
+fn create_dir_at(parent: &impl AsFd, name: &str) -> io::Result<OwnedFd> {
+    rustix::fs::mkdirat(parent, name, Mode::RWXU)?;
+    let flags = DIR_FLAGS.union(OFlags::NOFOLLOW);
+    Ok(rustix::fs::openat(parent, name, flags, Mode::empty())?)
+}
+
+fn set_owner(folder: &OwnedFd, user: Option<RunAs>) -> io::Result<()> {
+    if let Some(user) = user {
+        let (uid, gid) = (Uid::from_raw(user.uid), Gid::from_raw(user.gid));
+        rustix::fs::fchown(folder, Some(uid), Some(gid))?;
     }
+    Ok(())
 }
 
 /// Removes a directory and its contents, even if its owner made it unreadable; no symlink is followed.
@@ -106,8 +147,7 @@ pub(super) fn remove_dir(path: &Path) -> io::Result<()> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let parent = rustix::fs::openat(CWD, parent, flags, Mode::empty())?;
+    let parent = rustix::fs::openat(CWD, parent, DIR_FLAGS, Mode::empty())?;
     remove_below(&parent, name)
 }
 
@@ -131,21 +171,22 @@ pub(super) fn remove_below(parent: &impl AsFd, name: &OsStr) -> io::Result<()> {
 
 /// Opens a directory that may be unreadable even for its owner; the kernel leaves such ones, too.
 fn open_dir(parent: &impl AsFd, name: &OsStr) -> io::Result<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let open = || rustix::fs::openat(parent, name, flags, Mode::empty());
     let stat = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
     let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
     if is_folder && Mode::from_raw_mode(stat.st_mode) & Mode::RWXU != Mode::RWXU {
-        // It is in a private directory, and no process is left that could put a symlink there.
-        rustix::fs::chmodat(parent, name, Mode::RWXU, AtFlags::empty())?;
+        // By handle: a process of the directory's owner may have put a symlink there since.
+        nofollow_access::set_mode(parent, name.as_bytes(), 0o700)?;
     }
-    Ok(open()?)
+    let flags = DIR_FLAGS.union(OFlags::NOFOLLOW);
+    Ok(rustix::fs::openat(parent, name, flags, Mode::empty())?)
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test makes and looks at files")]
 mod tests {
     use super::*;
-    use std::os::unix::fs::symlink;
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     #[test]
     fn scratch_dir_is_removed_completely_and_nothing_else() {
@@ -163,6 +204,25 @@ mod tests {
         drop(scratch);
         assert!(!path.exists());
         assert!(beside.join("kept").exists());
+    }
+
+    /// An agent of the user that owns the directory puts links where unstuck, as root, is about to write.
+    #[test]
+    fn copies_are_never_written_through_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let victim = folder.path().join("victim");
+        fs::create_dir(&victim).unwrap();
+        fs::write(victim.join("1"), "kept").unwrap();
+        let scratch = ScratchDir::create(folder.path(), None).unwrap();
+        let watched = scratch.path().join(WATCHED_DIR);
+        symlink(victim.join("1"), watched.join("0")).unwrap();
+        assert!(scratch.add_watched_copy(0, b"owned", false).is_err());
+        let moved = folder.path().join("moved");
+        fs::rename(&watched, &moved).unwrap();
+        symlink(&victim, &watched).unwrap();
+        assert_eq!(scratch.add_watched_copy(1, b"copy", true).unwrap(), "1");
+        assert_eq!(fs::read(moved.join("1")).unwrap(), b"copy");
+        assert_eq!(fs::read(victim.join("1")).unwrap(), b"kept");
     }
 
     #[test]

@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 /// A wake-up stream that becomes readable when a child ended or termination was requested.
-pub(super) struct SandboxSignals {
+pub(super) struct SignalWakeup {
     stream: UnixStream,
     is_end_requested: Arc<AtomicBool>,
     was_end_requested: Cell<bool>,
 }
 
-impl SandboxSignals {
+impl SignalWakeup {
     /// Installs the handlers.
     pub(super) fn install() -> io::Result<Self> {
         let asked = Arc::new(AtomicBool::new(false));

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 
-use super::signals::SandboxSignals;
+use super::signals::SignalWakeup;
 use super::wire::{CommandExit, CommandSteps};
 
 /// The exit code for a command that cannot be started, as in a shell.
@@ -32,7 +32,7 @@ pub(super) fn run_steps(
     steps: &CommandSteps,
     programs: &[PathBuf],
     private: &PrivateDirs,
-    wakes: &mut SandboxSignals,
+    wakes: &mut SignalWakeup,
     groups: &mut Vec<Pid>,
 ) -> io::Result<CommandExit> {
     let shell;
@@ -63,10 +63,7 @@ pub(super) fn run_steps(
 }
 
 fn spawn_step(program: &Path, words: &[String], private: &PrivateDirs) -> io::Result<Pid> {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is the place that starts repairs"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "starts the commands of repairs")]
     let mut command = Command::new(program);
     if let Some((name, arguments)) = words.split_first() {
         command.arg0(name).args(arguments);
@@ -101,7 +98,7 @@ fn report_spawn_error(program: &Path, error: &io::Error) -> CommandExit {
 }
 
 /// Waits for a command, and reaps orphans meanwhile.
-fn wait_for_command(command: Pid, wakes: &mut SandboxSignals) -> io::Result<CommandExit> {
+fn wait_for_command(command: Pid, wakes: &mut SignalWakeup) -> io::Result<CommandExit> {
     loop {
         wakes.drain();
         while let Some((pid, status)) = next_exited_child()? {

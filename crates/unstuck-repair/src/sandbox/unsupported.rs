@@ -1,4 +1,4 @@
-//! Where there is no sandbox: it says so, and never pretends otherwise.
+//! The sandbox layers on systems other than Linux: there are none, and all of them report that.
 
 use std::ffi::OsString;
 use std::io;
@@ -7,15 +7,15 @@ use std::path::PathBuf;
 
 use rustix::process::{Pid, Signal};
 
-use super::confinement::ConfinementReport;
-use super::git_dirs::GitEffects;
+use super::confinement_report::ConfinementReport;
+use super::git_dirs::AllowedGitDirChanges;
 use super::sandbox_profile::{SandboxMode, SandboxProfile};
 use super::setup_failure::{SandboxIoContext, SetupFailure};
 use super::wire::{RunAs, SandboxRequest};
 
-const UNSUPPORTED_REASON: &str = "there is no sandbox for this system";
+const UNSUPPORTED_REASON: &str = "the sandbox does not support this operating system";
 
-/// Nothing is ever left here.
+/// The entered namespaces: none on this system.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EnteredNamespaces;
 
@@ -35,11 +35,11 @@ impl EnteredNamespaces {
     }
 }
 
-/// There are no private copies here.
+/// The private copies for a command: none on this system.
 #[derive(Debug)]
 pub(super) struct PrivateCopies;
 
-/// The result of private copies, which do not exist here.
+/// The result of merging private copies: always empty on this system.
 #[derive(Debug, Default)]
 pub(super) struct MergeReport {
     pub(super) removed_injections: Vec<PathBuf>,
@@ -60,12 +60,16 @@ impl PrivateCopies {
         false
     }
 
-    pub(super) fn merge(self, _order: &SandboxRequest, _effects: GitEffects) -> MergeReport {
+    pub(super) fn merge(
+        self,
+        _order: &SandboxRequest,
+        _effects: AllowedGitDirChanges,
+    ) -> MergeReport {
         MergeReport::default()
     }
 }
 
-/// There are no cgroups here.
+/// A cgroup with a process limit: never created on this system.
 #[derive(Debug)]
 pub(super) struct Cgroup;
 
@@ -111,16 +115,16 @@ pub(super) fn enter_unconfined(
 ) -> Result<ConfinementReport, SetupFailure> {
     if order.profile.overlay.is_some() {
         return Err(SetupFailure::permanent(
-            "lay an overlay over the project",
+            "mount an overlay over the project",
             UNSUPPORTED_REASON,
         ));
     }
     change_dir(folder)?;
-    Ok(ConfinementReport::none("it is switched off"))
+    Ok(ConfinementReport::none("disabled by configuration"))
 }
 
 fn change_dir(folder: &OwnedFd) -> Result<(), SetupFailure> {
-    rustix::process::fchdir(folder).context("work in the folder")
+    rustix::process::fchdir(folder).context("change to the working directory")
 }
 
 pub(super) fn disable_inspection() -> io::Result<()> {
@@ -131,7 +135,7 @@ pub(super) fn close_descriptors_on_exec() -> io::Result<()> {
     Ok(())
 }
 
-/// Ends what the command left in its groups, since nobody else would find it; how many groups that were.
+/// Ends the processes that the command left in its groups, and returns the number of these groups.
 pub(super) fn end_leftovers(groups: &[Pid]) -> u32 {
     let is_left = |group: &&Pid| rustix::process::kill_process_group(**group, Signal::KILL).is_ok();
     u32::try_from(groups.iter().filter(is_left).count()).unwrap_or(u32::MAX)

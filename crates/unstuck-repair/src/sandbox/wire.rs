@@ -12,11 +12,11 @@ use rustix::net::{
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use unstuck_core::command_policy::ExecutionPlan;
+use unstuck_core::command_policy::DirectOrShell;
 
-use super::confinement::ConfinementReport;
+use super::confinement_report::ConfinementReport;
 use super::git_dirs::GitDirs;
-use super::path_lists::{AdditionRule, protected_paths};
+use super::path_lists::{NewEntryRule, protected_paths};
 use super::sandbox_profile::SandboxProfile;
 
 /// Maximum message length; a longer one is an error.
@@ -41,7 +41,7 @@ const RECEIVE_FLAGS: RecvFlags = RecvFlags::empty();
 #[serde(rename_all = "snake_case")]
 pub enum CommandSteps {
     /// Argument vectors, run without a shell until one fails.
-    #[serde(rename = "words")]
+    #[serde(alias = "words")]
     Argv(Vec<Vec<String>>),
     /// A line for `/bin/sh`.
     Shell(String),
@@ -50,9 +50,9 @@ pub enum CommandSteps {
 impl CommandSteps {
     /// Parses a command: into argument vectors where a shell would do the very same.
     pub fn from_command(command: &str) -> Self {
-        match ExecutionPlan::for_text(command) {
-            ExecutionPlan::Direct(commands) => Self::Argv(commands),
-            ExecutionPlan::Shell(line) => Self::Shell(line),
+        match DirectOrShell::for_text(command) {
+            DirectOrShell::Direct(commands) => Self::Argv(commands),
+            DirectOrShell::Shell(line) => Self::Shell(line),
         }
     }
 }
@@ -66,7 +66,7 @@ pub struct RunAs {
     pub gid: u32,
 }
 
-/// The surroundings of the project on this machine.
+/// The paths outside the project that are writable, visible or hidden for the command.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct HostPaths {
     /// Home directory, if there is a usable one.
@@ -74,16 +74,16 @@ pub struct HostPaths {
     /// Writable paths outside the project, if they exist.
     pub caches: Vec<PathBuf>,
     /// Writable paths where nothing can be masked.
-    #[serde(rename = "narrow")]
+    #[serde(alias = "narrow")]
     pub narrowed_caches: Vec<PathBuf>,
     /// Private parts of the caches, because they would run outside of the sandbox later.
-    #[serde(rename = "private")]
+    #[serde(alias = "private")]
     pub private_caches: Vec<PathBuf>,
     /// Existing tool directories to which files may be added: a private copy of each is changed.
-    #[serde(rename = "adding")]
-    pub addable_dirs: Vec<(PathBuf, AdditionRule)>,
+    #[serde(alias = "adding")]
+    pub addable_dirs: Vec<(PathBuf, NewEntryRule)>,
     /// The visible parts of the home directory; the rest is hidden.
-    #[serde(rename = "needed")]
+    #[serde(alias = "needed")]
     pub needed_home_paths: Vec<PathBuf>,
     /// Hidden paths, if they exist.
     pub secrets: Vec<PathBuf>,
@@ -99,13 +99,13 @@ pub struct SandboxRequest {
     /// Confinement profile.
     pub profile: SandboxProfile,
     /// Surroundings of the project.
-    #[serde(rename = "surroundings")]
+    #[serde(alias = "surroundings")]
     pub host: HostPaths,
     /// Why namespaces are not used. A machine may refuse them, or allow them and then refuse operations inside.
-    #[serde(rename = "obstacle")]
+    #[serde(alias = "obstacle")]
     pub namespace_obstacle: Option<String>,
     /// If set, the number of processes is not limited.
-    #[serde(rename = "unbounded")]
+    #[serde(alias = "unbounded")]
     pub has_no_process_limit: bool,
     /// User to run as.
     pub run_as: Option<RunAs>,
@@ -116,7 +116,7 @@ pub struct SandboxRequest {
     /// Git repositories in the project before the run.
     pub git: GitDirs,
     /// Checked files that decide what the command does.
-    #[serde(rename = "checked")]
+    #[serde(alias = "checked")]
     pub watched_files: Vec<CheckedWatchedFile>,
     /// Directories of which the command gets a private copy; filled in by the outer process.
     #[serde(default)]
@@ -139,7 +139,7 @@ pub struct CheckedWatchedFile {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PrivateCopy {
     /// Path of the directory; relative to the project for git's own.
-    #[serde(rename = "at")]
+    #[serde(alias = "at")]
     pub path: PathBuf,
     /// Name of the subdirectory of the private directory that receives the writes.
     pub name: String,
@@ -181,16 +181,16 @@ pub enum SandboxEvent {
     /// The sandbox is set up, and the command starts now.
     Ready {
         /// Achieved confinement.
-        #[serde(rename = "effective")]
+        #[serde(alias = "effective")]
         confinement: ConfinementReport,
         /// Resolved programs of plain commands.
         programs: Vec<PathBuf>,
     },
     /// The setup failed; nothing of the command ran.
-    #[serde(rename = "set_up")]
+    #[serde(alias = "set_up")]
     SetupFailed {
         /// Operation that failed.
-        #[serde(rename = "doing")]
+        #[serde(alias = "doing")]
         operation: String,
         /// Error of the operation.
         error: String,
@@ -207,20 +207,20 @@ pub enum SandboxEvent {
         /// How it ended.
         end: CommandExit,
         /// Number of processes it left behind; all were killed.
-        #[serde(rename = "left")]
+        #[serde(alias = "left")]
         leftover_count: u32,
     },
     /// All processes have ended and everything is cleaned up.
     Cleared {
         /// Removed files that unstuck or git would have obeyed.
-        #[serde(rename = "planted")]
+        #[serde(alias = "planted")]
         removed_injections: Vec<PathBuf>,
         /// Some of the discarded writes to the home directory.
-        #[serde(rename = "discarded")]
+        #[serde(alias = "discarded")]
         discarded_writes: Vec<PathBuf>,
         /// Changes that somebody else made in git's directory meanwhile, so that the command's changes there are not
         /// kept.
-        #[serde(rename = "overtaken")]
+        #[serde(alias = "overtaken")]
         conflicting_git_changes: Vec<PathBuf>,
     },
 }
@@ -324,5 +324,5 @@ fn message_length(prefix: [u8; PREFIX_BYTES]) -> io::Result<usize> {
 }
 
 fn message_too_long() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "the message is too long")
+    io::Error::new(io::ErrorKind::InvalidData, "message too long")
 }

@@ -14,7 +14,7 @@ pub enum TrustError {
         source: std::io::Error,
     },
     /// The state directory is writable by others.
-    #[error("others than you can write to {}, so nothing that is kept there can be trusted", path.display())]
+    #[error("cannot store trust in {}: other users can write to it", path.display())]
     NotPrivate {
         /// State directory.
         path: PathBuf,

@@ -10,5 +10,5 @@ mod store;
 mod tests;
 
 pub use error::TrustError;
-pub use record::{TrustRecord, TrustedContent};
+pub use record::{TrustRecord, TrustedRepairPolicy};
 pub use store::{TrustStatus, TrustStore};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use unstuck_core::Timestamp;
-use unstuck_core::watched_files::AcceptedParts;
+use unstuck_core::watched_files::AcceptedFileParts;
 
 /// Format version of the records.
 pub(super) const RECORD_VERSION: u32 = 1;
@@ -18,34 +18,34 @@ pub struct TrustRecord {
     pub(super) inode: u64,
     /// Trusted content, or `None` if only files were accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[serde(rename = "trusted")]
-    pub trusted_content: Option<TrustedContent>,
+    #[serde(alias = "trusted")]
+    pub trusted_content: Option<TrustedRepairPolicy>,
     /// Hash of a content that the owner declined to trust.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[serde(rename = "declined")]
+    #[serde(alias = "declined")]
     pub declined_hash: Option<String>,
     /// Hash of the project's other settings when they were trusted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[serde(rename = "settings")]
+    #[serde(alias = "settings")]
     pub settings_hash: Option<String>,
     /// Accepted versions of the watched files.
-    #[serde(default, skip_serializing_if = "AcceptedParts::is_empty")]
-    #[serde(rename = "files")]
-    pub watched_files: AcceptedParts,
+    #[serde(default, skip_serializing_if = "AcceptedFileParts::is_empty")]
+    #[serde(alias = "files")]
+    pub watched_files: AcceptedFileParts,
 }
 
-/// A trusted content.
+/// The content of a project's `[recovery]` section that its owner trusts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct TrustedContent {
+pub struct TrustedRepairPolicy {
     /// SHA-256 of the content.
     pub hash: String,
     /// The content itself, for showing a diff later.
     pub content: String,
     /// Timestamp of the decision.
-    #[serde(rename = "at")]
+    #[serde(alias = "at")]
     pub trusted_at: Timestamp,
     /// User who decided.
-    #[serde(rename = "by")]
+    #[serde(alias = "by")]
     pub trusted_by: String,
 }

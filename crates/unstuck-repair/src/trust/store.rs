@@ -1,4 +1,8 @@
 //! Stores and reads trust records.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the records are in the state directory, out of the agents' reach; nothing in a project is opened"
+)]
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -9,15 +13,15 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
 use unstuck_core::Timestamp;
-use unstuck_core::watched_files::AcceptedParts;
+use unstuck_core::watched_files::AcceptedFileParts;
 
 use super::error::TrustError;
-use super::record::{RECORD_VERSION, TrustRecord, TrustedContent};
+use super::record::{RECORD_VERSION, TrustRecord, TrustedRepairPolicy};
 
 /// Maximum record size.
 const MAX_RECORD_BYTES: u64 = 32 << 20;
 
-/// The trust status of a content.
+/// The trust status of the content of a project's `[recovery]` section.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TrustStatus {
     /// The content is trusted.
@@ -69,7 +73,7 @@ impl ProjectIdentity {
             trusted_content: None,
             declined_hash: None,
             settings_hash: None,
-            watched_files: AcceptedParts::default(),
+            watched_files: AcceptedFileParts::default(),
         }
     }
 }
@@ -105,7 +109,7 @@ impl TrustStore {
     }
 
     /// Returns the accepted watched files of a project.
-    pub fn accepted_files(&self, project: &Path) -> AcceptedParts {
+    pub fn accepted_files(&self, project: &Path) -> AcceptedFileParts {
         let record = self.record(project);
         record
             .map(|record| record.watched_files)
@@ -116,8 +120,8 @@ impl TrustStore {
     pub fn accept(
         &self,
         project: &Path,
-        trusted: Option<TrustedContent>,
-        files: AcceptedParts,
+        trusted: Option<TrustedRepairPolicy>,
+        files: AcceptedFileParts,
     ) -> Result<(), TrustError> {
         let project = ProjectIdentity::read(project)?;
         let record = TrustRecord {
@@ -149,7 +153,7 @@ impl TrustStore {
     }
 
     /// Adds accepted watched files to the known ones; the trusted content is unchanged.
-    pub fn accept_files(&self, project: &Path, files: AcceptedParts) -> Result<(), TrustError> {
+    pub fn accept_files(&self, project: &Path, files: AcceptedFileParts) -> Result<(), TrustError> {
         let project = ProjectIdentity::read(project)?;
         let known = self.read_record(&project);
         let mut record = known.unwrap_or_else(|| project.empty_record());

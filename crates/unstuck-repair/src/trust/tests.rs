@@ -1,10 +1,12 @@
+#![expect(clippy::disallowed_methods, reason = "a test makes and looks at files")]
+
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use unstuck_core::Timestamp;
-use unstuck_core::watched_files::{AcceptedPart, AcceptedParts};
+use unstuck_core::watched_files::{AcceptedFilePart, AcceptedFileParts};
 
 use super::*;
 
@@ -30,7 +32,7 @@ impl Place {
     }
 
     fn accept(&self, hash: &str) {
-        let trusted = TrustedContent {
+        let trusted = TrustedRepairPolicy {
             hash: hash.to_owned(),
             content: format!("content of {hash}"),
             trusted_at: Timestamp::from_seconds(7),
@@ -54,12 +56,12 @@ impl Place {
     }
 }
 
-fn files(name: &str) -> AcceptedParts {
-    let accepted = AcceptedPart {
+fn files(name: &str) -> AcceptedFileParts {
+    let accepted = AcceptedFilePart {
         hash: "h".to_owned(),
         excerpt: String::new(),
     };
-    AcceptedParts([(name.to_owned(), accepted)].into())
+    AcceptedFileParts([(name.to_owned(), accepted)].into())
 }
 
 fn mode(path: &Path) -> u32 {

@@ -8,13 +8,13 @@ use sha2::{Digest, Sha256};
 use unstuck_core::command_policy::sanitize;
 use unstuck_core::redact::Redactor;
 use unstuck_core::watched_files::{
-    AcceptedPart, AcceptedParts, WatchedFileKnowledge, WatchedFileRule, path_matches,
+    AcceptedFilePart, AcceptedFileParts, RelevantPartRule, WatchedFileKnowledge, path_matches,
     split_commands,
 };
 
 use super::committed_files::CommittedFiles;
 use super::display_diff;
-use super::finder::{FoundFile, WatchedFileFinder};
+use super::finder::{FoundWatchedFile, WatchedFileFinder};
 use super::read_entry::PathContents;
 use crate::project_dir::ProjectRoot;
 
@@ -27,7 +27,7 @@ const MAX_DIRS: usize = 400;
 pub struct WatchedFiles<'a> {
     root: &'a ProjectRoot,
     committed: &'a dyn CommittedFiles,
-    accepted: Vec<&'a AcceptedParts>,
+    accepted: Vec<&'a AcceptedFileParts>,
 }
 
 /// The result of checking a command's files.
@@ -67,11 +67,11 @@ impl WatchedFile {
 pub struct ChangedWatchedFile {
     /// Path relative to the root of the project, sanitized for display.
     pub path: String,
-    /// Reason, such as `it is not committed`.
-    #[serde(rename = "why")]
+    /// Reason, such as `not committed`.
+    #[serde(alias = "why")]
     pub reason: String,
     /// Diff, sanitized for display; empty if it may contain secrets or there is none.
-    #[serde(rename = "difference")]
+    #[serde(alias = "difference")]
     pub diff: String,
 }
 
@@ -80,7 +80,7 @@ struct ExpectedPart {
     /// Part in the last commit.
     committed: Option<String>,
     /// Accepted versions of the part.
-    accepted: Vec<AcceptedPart>,
+    accepted: Vec<AcceptedFilePart>,
 }
 
 impl<'a> WatchedFiles<'a> {
@@ -95,7 +95,7 @@ impl<'a> WatchedFiles<'a> {
 
     /// Also accepts the files of a baseline.
     #[must_use]
-    pub fn with_baseline(mut self, baseline: &'a AcceptedParts) -> Self {
+    pub fn with_baseline(mut self, baseline: &'a AcceptedFileParts) -> Self {
         self.accepted.push(baseline);
         self
     }
@@ -108,7 +108,7 @@ impl<'a> WatchedFiles<'a> {
             return WatchedFilesCheck {
                 changed: vec![ChangedWatchedFile {
                     path: sanitize(&folder.to_string_lossy()),
-                    reason: "the folder has no name that is text".to_owned(),
+                    reason: "the path of the directory is not valid UTF-8".to_owned(),
                     diff: String::new(),
                 }],
                 fingerprint: String::new(),
@@ -120,7 +120,7 @@ impl<'a> WatchedFiles<'a> {
     }
 
     /// Returns the current parts of all files of these commands, wherever in the project they may run.
-    pub fn baseline(&self, commands: &[String]) -> AcceptedParts {
+    pub fn baseline(&self, commands: &[String]) -> AcceptedFileParts {
         let git = self.committed.git_dirs();
         let mut look = WatchedFileFinder::new(self.root, &git);
         let folders = tool_dirs(&look, commands);
@@ -130,7 +130,7 @@ impl<'a> WatchedFiles<'a> {
             }
         }
         let known = WatchedFileKnowledge::built_in();
-        let mut baseline = AcceptedParts::default();
+        let mut baseline = AcceptedFileParts::default();
         for (path, found) in &look.found {
             // Installed and built files change every time.
             if known.is_installed_or_built(path) && !found.is_member {
@@ -145,7 +145,7 @@ impl<'a> WatchedFiles<'a> {
                 let part = count.relevant_text(known, path, &found.contents);
                 if let Some(part) = part.filter(|part| !part.is_empty()) {
                     let secret = known.rule_for(path).secret;
-                    let accepted = AcceptedPart {
+                    let accepted = AcceptedFilePart {
                         hash: sha256(part.as_bytes()),
                         excerpt: if secret {
                             String::new()
@@ -160,7 +160,11 @@ impl<'a> WatchedFiles<'a> {
         baseline
     }
 
-    fn compare(&self, command: &str, found: &BTreeMap<String, FoundFile>) -> WatchedFilesCheck {
+    fn compare(
+        &self,
+        command: &str,
+        found: &BTreeMap<String, FoundWatchedFile>,
+    ) -> WatchedFilesCheck {
         let mut files = Vec::new();
         let known = WatchedFileKnowledge::built_in();
         let paths: Vec<_> = found.keys().cloned().collect();
@@ -199,9 +203,12 @@ impl<'a> WatchedFiles<'a> {
                     .then(|| committed_part(known, count, path, &found.contents, committed)),
                 accepted,
             };
-            let grows =
-                known.rule_for(path).watches_additions_only() && count == RelevantPart::Part;
-            let missed = expected.mismatch(&found.contents, now.as_deref(), grows);
+            let whole = RelevantPartRule::default();
+            let rule = match count {
+                RelevantPart::Part => known.rule_for(path),
+                RelevantPart::Whole => &whole,
+            };
+            let missed = expected.mismatch(&found.contents, now.as_deref(), rule);
             if let Some((why, old)) = missed {
                 let difference = match (&now, known.rule_for(path).secret) {
                     (Some(now), false) => display_diff::display_diff(&old, now),
@@ -256,7 +263,7 @@ impl RelevantPart {
     fn text(self, known: &WatchedFileKnowledge, path: &str, bytes: &[u8]) -> String {
         match self {
             Self::Part => known.rule_for(path).relevant_part(bytes),
-            Self::Whole => WatchedFileRule::default().relevant_part(bytes),
+            Self::Whole => RelevantPartRule::default().relevant_part(bytes),
         }
     }
 
@@ -292,32 +299,30 @@ impl ExpectedPart {
         &self,
         seen: &PathContents,
         now: Option<&str>,
-        grows: bool,
+        rule: &RelevantPartRule,
     ) -> Option<(String, String)> {
         let Some(now) = now else {
             let why = match seen {
                 PathContents::Unreadable(why) => why.clone(),
-                _ => "it cannot be read".to_owned(),
+                _ => "unreadable".to_owned(),
             };
             return Some((sanitize(&why), String::new()));
         };
         let hash = sha256(now.as_bytes());
         let is_accepted = self.accepted.iter().any(|one| one.hash == hash);
-        // For some files only new lines matter: a line that existed before is fine.
-        let is_among =
-            |old: &str| grows && now.lines().all(|line| old.lines().any(|one| one == line));
-        let is_committed = self.committed.as_deref() == Some(now)
-            || self.committed.as_deref().is_some_and(is_among);
-        let is_nothing = now.is_empty() && self.committed.is_none() && self.accepted.is_empty();
+        let committed = self.committed.as_deref();
+        let is_committed = committed.is_some_and(|old| rule.allows_change(old, now));
+        let is_nothing =
+            committed.is_none() && self.accepted.is_empty() && rule.allows_change("", now);
         if is_accepted || is_committed || is_nothing {
             return None;
         }
         let why = match (&self.committed, self.accepted.last()) {
-            _ if now.is_empty() => "what was accepted of it is gone",
-            (Some(old), _) if !old.is_empty() => "it differs from the last commit",
-            (_, Some(_)) => "it differs from what was accepted",
-            (Some(_), None) => "it is not committed",
-            (None, None) => "nobody has accepted it yet",
+            _ if now.is_empty() => "the accepted content was removed",
+            (Some(old), _) if !old.is_empty() => "differs from the last commit",
+            (_, Some(_)) => "differs from the accepted version",
+            (Some(_), None) => "not committed",
+            (None, None) => "not accepted yet",
         };
         let old = match (&self.committed, self.accepted.last()) {
             (Some(old), _) if !old.is_empty() => old.clone(),

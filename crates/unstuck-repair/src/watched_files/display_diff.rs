@@ -22,7 +22,10 @@ pub(super) fn display_diff(old: &str, new: &str) -> String {
         }
     }
     if more > 0 {
-        lines.push(format!("… and {more} lines more"));
+        lines.push(format!(
+            "… {more} more {}",
+            if more == 1 { "line" } else { "lines" }
+        ));
     }
     lines.join("\n")
 }

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 use unstuck_core::watched_files::{
-    WatchedFileKnowledge, WatchedTool, directory_matches, path_matches, split_commands,
+    ToolWatchedFiles, WatchedFileKnowledge, directory_matches, path_matches, split_commands,
 };
 
-use super::file_list::ProjectFileList;
+use super::project_file_list::ProjectFileList;
 use super::read_entry::{PathContents, join_below_root, list_dir, read_path};
 use crate::project_dir::ProjectRoot;
 
@@ -24,9 +24,9 @@ const MAX_DIRS: usize = 64;
 /// Pattern prefix for git's directories.
 const GIT_PATTERN_PREFIX: &str = ".git/";
 
-/// A file that was found.
+/// A file that decides what a command executes, as it was found.
 #[derive(Debug)]
-pub(super) struct FoundFile {
+pub(super) struct FoundWatchedFile {
     /// Contents at the path.
     pub(super) contents: PathContents,
     /// If set, the whole file is compared because it is executed itself.
@@ -53,7 +53,7 @@ pub(super) struct WatchedFileFinder<'r> {
     git: &'r [PathBuf],
     tree: OnceCell<ProjectFileList>,
     /// Files found, by path.
-    pub(super) found: BTreeMap<String, FoundFile>,
+    pub(super) found: BTreeMap<String, FoundWatchedFile>,
     /// Texts already visited, with their directories.
     visited_texts: BTreeSet<(String, String)>,
 }
@@ -172,7 +172,7 @@ impl<'r> WatchedFileFinder<'r> {
     }
 
     /// Adds the files of a tool: in each directory and its parents, and below if the tool searches there.
-    fn add_tool_files(&mut self, tool: &WatchedTool, places: &[String]) {
+    fn add_tool_files(&mut self, tool: &ToolWatchedFiles, places: &[String]) {
         let mut folders: Vec<&str> = Vec::new();
         for place in places {
             let mut here = place.as_str();
@@ -197,7 +197,7 @@ impl<'r> WatchedFileFinder<'r> {
     }
 
     /// Adds the files of a tool in the members of a workspace, or everywhere.
-    fn add_member_files(&mut self, tool: &WatchedTool, folders: &[&str]) {
+    fn add_member_files(&mut self, tool: &ToolWatchedFiles, folders: &[&str]) {
         let members = self.member_patterns(tool, folders);
         let everywhere = tool.everywhere || tool.members.is_empty();
         if !everywhere && members.is_empty() {
@@ -234,7 +234,7 @@ impl<'r> WatchedFileFinder<'r> {
     }
 
     /// Returns the directories of members as patterns from the root; all directories if a list cannot be read.
-    fn member_patterns(&self, tool: &WatchedTool, folders: &[&str]) -> Vec<String> {
+    fn member_patterns(&self, tool: &ToolWatchedFiles, folders: &[&str]) -> Vec<String> {
         let mut found = Vec::new();
         for source in &tool.members {
             let (file, key) = source.split_once('#').unwrap_or((source, ""));
@@ -359,7 +359,7 @@ impl<'r> WatchedFileFinder<'r> {
 
     /// Records that the search was incomplete, which is treated as a change.
     fn mark_incomplete(&mut self) {
-        let why = "there are more files than are looked at".to_owned();
+        let why = "too many files to check".to_owned();
         let path = "(all files)".to_owned();
         self.insert(
             path,
@@ -374,7 +374,7 @@ impl<'r> WatchedFileFinder<'r> {
         let (was_whole, was_member) =
             known.map_or((false, false), |found| (found.is_whole, found.is_member));
         let is_new = known.is_none();
-        let found = FoundFile {
+        let found = FoundWatchedFile {
             contents: seen,
             is_whole: was_whole || how == FoundBy::Executed,
             is_member: was_member || how == FoundBy::WorkspaceMember,
@@ -386,7 +386,7 @@ impl<'r> WatchedFileFinder<'r> {
     /// Records a link and its target.
     fn add_link(&mut self, path: String, target: PathBuf, how: FoundBy, deepest: usize) {
         let Some(there) = join_below_root(parent(&path), &target) else {
-            let why = "it is a link that leads out of the project".to_owned();
+            let why = "symlink to a path outside the project".to_owned();
             self.insert(path, PathContents::Unreadable(why), how);
             return;
         };

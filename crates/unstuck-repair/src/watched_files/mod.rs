@@ -7,8 +7,8 @@
 mod check;
 mod committed_files;
 mod display_diff;
-mod file_list;
 mod finder;
+mod project_file_list;
 mod read_entry;
 
 pub use check::{ChangedWatchedFile, WatchedFile, WatchedFiles, WatchedFilesCheck};

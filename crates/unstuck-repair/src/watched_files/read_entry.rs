@@ -38,7 +38,7 @@ pub(super) fn read_path(root: BorrowedFd<'_>, path: &Path) -> PathContents {
     let parent = match open_parent_dir(root, path.parent().unwrap_or(Path::new(""))) {
         Ok(parent) => parent,
         Err(DirOpenError::Missing | DirOpenError::NotADirectory) => return PathContents::Absent,
-        Err(problem) => return PathContents::Unreadable(format!("its folder {problem}")),
+        Err(problem) => return PathContents::Unreadable(format!("its directory {problem}")),
     };
     let flags =
         OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -70,7 +70,7 @@ fn read_handle(handle: OwnedFd) -> PathContents {
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => {}
         FileType::Directory => return PathContents::Directory,
-        _ => return PathContents::Unreadable("it is no ordinary file".to_owned()),
+        _ => return PathContents::Unreadable("not a regular file".to_owned()),
     }
     let mut bytes = Vec::new();
     // One byte more than the limit shows that the file is too large.
@@ -79,7 +79,7 @@ fn read_handle(handle: OwnedFd) -> PathContents {
         .read_to_end(&mut bytes);
     match read {
         Ok(_) if bytes.len() as u64 > MAX_FILE_BYTES => {
-            PathContents::Unreadable("it is too large to be looked at".to_owned())
+            PathContents::Unreadable("too large to check".to_owned())
         }
         Ok(_) => PathContents::File(bytes),
         Err(error) => PathContents::Unreadable(error.to_string()),

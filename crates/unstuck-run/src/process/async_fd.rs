@@ -85,8 +85,8 @@ pub(super) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 #[cfg(not(target_os = "linux"))]
 pub(super) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (read, write) = rustix::pipe::pipe()?;
-    crate::procs::descriptor::set_close_on_exec(&read)?;
-    crate::procs::descriptor::set_close_on_exec(&write)?;
+    crate::os_processes::close_on_exec::set_close_on_exec(&read)?;
+    crate::os_processes::close_on_exec::set_close_on_exec(&write)?;
     Ok((read, write))
 }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::{
-    CapturedOutput, ChildStatus, DiscardOutput, ProcessError, ProcessLimits, ProcessSpec, Stdin,
-    StopRequest, Supervisor,
+    CapturedOutput, ChildExitStatus, ChildSupervisor, DiscardOutput, ProcessError, ProcessSpec,
+    ProcessTimeouts, Stdin, StopRequest,
 };
 
 /// A shell command and its working directory.
@@ -28,7 +28,7 @@ pub struct CheckCommand {
 #[derive(Debug, Clone)]
 pub struct CheckResult {
     /// The exit status.
-    pub status: ChildStatus,
+    pub status: ChildExitStatus,
     /// True if it timed out.
     pub timed_out: bool,
     /// Its standard output.
@@ -46,16 +46,16 @@ impl CheckResult {
 
 /// Runs a check with empty standard input, and leaves no process behind.
 pub async fn run_check(
-    supervisor: &mut Supervisor,
+    supervisor: &mut ChildSupervisor,
     check: &CheckCommand,
     stop: watch::Receiver<StopRequest>,
 ) -> Result<CheckResult, ProcessError> {
     let spec = ProcessSpec {
         folder: check.folder.clone(),
         env: check.env.clone(),
-        limits: ProcessLimits {
+        limits: ProcessTimeouts {
             timeout: Some(check.timeout),
-            ..ProcessLimits::default()
+            ..ProcessTimeouts::default()
         },
         ..ProcessSpec::shell(&check.line)
     };

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use crate::procs::ChildStatus;
+use crate::os_processes::ChildExitStatus;
 use crate::reaper;
 
 use super::async_fd::{self, FdReader};
@@ -14,7 +14,7 @@ use super::error::{ProcessError, ProcessIoContext};
 use super::output_stream::OutputStream;
 use super::pty::Pty;
 use super::spec::{ProcessSpec, StreamWiring};
-use super::stdin::{self, EndSignal, Stdin, StdinFeed};
+use super::stdin::{self, EndOfInput, Stdin, StdinFeed};
 use super::user_terminal::UserTerminal;
 
 /// Our ends of the streams of one attempt.
@@ -45,7 +45,7 @@ impl<'s> ChildStreams<'s> {
     ) -> Result<(Self, ChildEnds), ProcessError> {
         let terminal = match stdin.terminal() {
             Some(descriptor) => {
-                UserTerminal::borrow_if_foreground(descriptor).context("look at the terminal")?
+                UserTerminal::borrow_if_foreground(descriptor).context("inspect the terminal")?
             }
             None => None,
         };
@@ -80,13 +80,13 @@ impl<'s> ChildStreams<'s> {
         let pty = Pty::open().context("open a pseudo-terminal")?;
         let feed = match stdin.for_pty()? {
             Some(record) => {
-                let writer = pty.writer().context("watch a pseudo-terminal")?;
-                Some(StdinFeed::new(record, writer, EndSignal::PressKey)?)
+                let writer = pty.writer().context("poll a pseudo-terminal")?;
+                Some(StdinFeed::new(record, writer, EndOfInput::PressKey)?)
             }
             None => None,
         };
-        let reader = pty.reader().context("watch a pseudo-terminal")?;
-        let (refusal, tell) = async_fd::pipe().context("make a pipe")?;
+        let reader = pty.reader().context("poll a pseudo-terminal")?;
+        let (refusal, tell) = async_fd::pipe().context("create a pipe")?;
         let ends = [
             stdin::open_dev_null().context("open /dev/null")?,
             tell,
@@ -121,7 +121,7 @@ impl<'s> ChildStreams<'s> {
     }
 
     /// Returns why the program behind the pseudo-terminal could not be started; to be called when everything has ended.
-    pub(super) fn spawn_failure(&mut self) -> Option<ChildStatus> {
+    pub(super) fn spawn_failure(&mut self) -> Option<ChildExitStatus> {
         let mut text = Vec::new();
         self.refusal.take()?.read_to_end(&mut text).ok()?;
         serde_json::from_slice(&text).ok()
@@ -129,7 +129,7 @@ impl<'s> ChildStreams<'s> {
 }
 
 fn open_output_stream() -> Result<(OutputStream, OwnedFd), ProcessError> {
-    let (read, write) = async_fd::pipe().context("make a pipe")?;
-    let reader = FdReader::from_owned(read).context("watch a pipe")?;
+    let (read, write) = async_fd::pipe().context("create a pipe")?;
+    let reader = FdReader::from_owned(read).context("poll a pipe")?;
     Ok((OutputStream::new(Some(reader)), write))
 }

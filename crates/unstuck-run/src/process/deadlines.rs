@@ -5,14 +5,14 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
 use super::process_result::TimeLimit;
-use super::spec::ProcessLimits;
+use super::spec::ProcessTimeouts;
 
 const TICK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The limits of one attempt as instants.
 pub(super) struct Deadlines {
     started: Instant,
-    limits: ProcessLimits,
+    limits: ProcessTimeouts,
     paused: Duration,
     last_output: Instant,
     next_tick: Option<Instant>,
@@ -20,7 +20,7 @@ pub(super) struct Deadlines {
 
 impl Deadlines {
     /// Starts the deadlines now.
-    pub(super) fn new(limits: ProcessLimits, ticks: bool) -> Self {
+    pub(super) fn new(limits: ProcessTimeouts, ticks: bool) -> Self {
         let now = Instant::now();
         Self {
             started: now,
@@ -98,11 +98,11 @@ impl Deadlines {
 mod tests {
     use super::*;
 
-    fn limits(timeout: Option<u64>, idle: Option<u64>) -> ProcessLimits {
-        ProcessLimits {
+    fn limits(timeout: Option<u64>, idle: Option<u64>) -> ProcessTimeouts {
+        ProcessTimeouts {
             timeout: timeout.map(Duration::from_secs),
             idle_timeout: idle.map(Duration::from_secs),
-            ..ProcessLimits::default()
+            ..ProcessTimeouts::default()
         }
     }
 
@@ -128,9 +128,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn infinite_limit_is_never_reached() {
-        let limits = ProcessLimits {
+        let limits = ProcessTimeouts {
             timeout: Some(Duration::MAX),
-            ..ProcessLimits::default()
+            ..ProcessTimeouts::default()
         };
         assert_eq!(Deadlines::new(limits, false).reached_limit(), None);
     }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
     /// The reaper could not be started.
-    #[error("the reaper {} could not be started", program.display())]
+    #[error("cannot start the reaper {}", program.display())]
     ReaperStartFailed {
         /// The program of the reaper.
         program: PathBuf,
@@ -15,10 +15,10 @@ pub enum ProcessError {
         source: io::Error,
     },
     /// The reaper died while it was needed; its children were killed.
-    #[error("the reaper process ended unexpectedly, its processes were killed")]
+    #[error("the reaper exited unexpectedly; its child processes were killed")]
     ReaperDied,
     /// The standard input was too large to be stored for another attempt.
-    #[error("the standard input is too large to be given to a second attempt")]
+    #[error("stdin is too large to replay in another attempt")]
     StdinNotReplayable,
     /// A system call failed.
     #[error("cannot {operation}")]

@@ -1,15 +1,15 @@
 //! Runs one child process at a time and leaves no process behind.
 //!
-//! A [`Supervisor`] owns a small [reaper](crate::reaper) process that starts the children, so that their descendants
+//! A [`ChildSupervisor`] owns a small [reaper](crate::reaper) process that starts the children, so that their descendants
 //! can be ended too: when the attempt ends, when it is stopped, and also when the supervising process itself is killed.
 //! The output goes to an [`OutputSink`] at once; its beginning and end are kept in a [`ProcessResult`].
 //!
 //! ```no_run
 //! use tokio::sync::watch;
-//! use unstuck_run::process::{DiscardOutput, ProcessError, ReaperProgram, ProcessSpec, Stdin, StopRequest, Supervisor};
+//! use unstuck_run::process::{DiscardOutput, ProcessError, ReaperProgram, ProcessSpec, Stdin, StopRequest, ChildSupervisor};
 //!
 //! # async fn example() -> Result<(), ProcessError> {
-//! let mut supervisor = Supervisor::start(&ReaperProgram::own())?;
+//! let mut supervisor = ChildSupervisor::start(&ReaperProgram::own())?;
 //! let (_keep, stop) = watch::channel(StopRequest::Continue);
 //! let spec = ProcessSpec::new("echo").with_args(["hello"]);
 //! let ended = supervisor.run(&spec, &mut Stdin::null(), &mut DiscardOutput, stop).await?;
@@ -23,6 +23,7 @@ mod capture;
 mod check_command;
 mod child_attempt;
 mod child_streams;
+mod child_supervisor;
 mod deadlines;
 mod error;
 mod orphan_cleanup;
@@ -35,16 +36,17 @@ mod reaper_handle;
 mod spec;
 mod start_request;
 mod stdin;
-mod supervisor;
 mod user_terminal;
 
-pub use crate::procs::{ChildStatus, IgnoredSignals, ProcessId};
+pub use crate::os_processes::{ChildExitStatus, IgnoredSignals, ProcessId};
 pub use capture::{CapturedOutput, MAX_HEAD_BYTES, MAX_TAIL_BYTES};
 pub use check_command::{CheckCommand, CheckResult, run_check};
+pub use child_supervisor::{ChildSignalSender, ChildSupervisor, ReaperProgram};
 pub use error::ProcessError;
 pub(crate) use orphan_cleanup::REAPER_COOKIE;
 pub use output_sink::{DiscardOutput, OutputSink};
 pub use process_result::{ProcessResult, TimeLimit};
-pub use spec::{EnvInheritance, ProcessLimits, ProcessSpec, StopCause, StopRequest, StreamWiring};
+pub use spec::{
+    EnvInheritance, ProcessSpec, ProcessTimeouts, StopRequest, StopRequestSignal, StreamWiring,
+};
 pub use stdin::{Stdin, StdinContents};
-pub use supervisor::{ChildSignalSender, ReaperProgram, Supervisor};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use tokio::time::{Instant, sleep};
 
-use crate::procs::{ProcessId, process_table, send_signal};
+use crate::os_processes::{ProcessId, process_table, send_signal};
 use crate::reaper::cgroup::Cgroup;
 
 /// Variable that marks every child with its reaper.

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::procs::ChildStatus;
+use crate::os_processes::ChildExitStatus;
 
 use super::capture::CapturedOutput;
 
-/// A time limit of an attempt.
+/// The time limit that an attempt reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TimeLimit {
@@ -22,7 +22,7 @@ pub enum TimeLimit {
 #[derive(Debug, Clone)]
 pub struct ProcessResult {
     /// The exit status of the child.
-    pub status: ChildStatus,
+    pub status: ChildExitStatus,
     /// The limit for which it was stopped.
     pub timed_out: Option<TimeLimit>,
     /// True if it was stopped from outside.

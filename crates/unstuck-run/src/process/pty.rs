@@ -82,7 +82,7 @@ fn open_master() -> io::Result<OwnedFd> {
 #[cfg(not(target_os = "linux"))]
 fn open_master() -> io::Result<OwnedFd> {
     let master = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
-    crate::procs::descriptor::set_close_on_exec(&master)?;
+    crate::os_processes::close_on_exec::set_close_on_exec(&master)?;
     Ok(master)
 }
 

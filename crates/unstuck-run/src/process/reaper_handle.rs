@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use tokio::sync::mpsc;
 
-use crate::procs::ProcessId;
+use crate::os_processes::ProcessId;
 use crate::reaper;
 use crate::reaper::cgroup::Cgroup;
 use crate::reaper::wire::{ReaperReport, ReaperRequest};
@@ -130,7 +130,7 @@ fn spawn_reaper(program: &PathBuf) -> io::Result<(ReaperConnection, Child, Proce
     let (link, theirs) = ReaperConnection::pair()?;
     #[expect(
         clippy::disallowed_methods,
-        reason = "the reaper starts everything else, and somebody must start the reaper"
+        reason = "starts the reaper, which starts all other processes"
     )]
     let mut command = Command::new(program);
     // In a process group of its own it receives no Ctrl-C, unless it joins that of a child.

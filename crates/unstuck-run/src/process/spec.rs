@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The connection of a child's output streams.
+/// The way in which a child's streams are connected: by pipes or by a pseudo-terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StreamWiring {
     /// One pipe for each stream.
@@ -26,7 +26,7 @@ pub enum EnvInheritance {
 
 /// The time limits of an attempt; by default none, with a grace period of 5 s.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ProcessLimits {
+pub struct ProcessTimeouts {
     /// Limit of the whole attempt.
     pub timeout: Option<Duration>,
     /// Limit of the time without output on either stream.
@@ -35,7 +35,7 @@ pub struct ProcessLimits {
     pub grace: Duration,
 }
 
-impl Default for ProcessLimits {
+impl Default for ProcessTimeouts {
     fn default() -> Self {
         Self {
             timeout: None,
@@ -68,7 +68,7 @@ pub struct ProcessSpec {
     /// Variables of ours that are removed.
     pub env_remove: Vec<OsString>,
     /// The time limits.
-    pub limits: ProcessLimits,
+    pub limits: ProcessTimeouts,
     /// The connection of its streams.
     pub wiring: StreamWiring,
     /// File for the exit status of a child that ends by itself, even if it is no longer supervised.
@@ -104,14 +104,14 @@ pub enum StopRequest {
     #[default]
     Continue,
     /// The attempt is asked to end and is killed after the grace period.
-    Graceful(StopCause),
+    Graceful(StopRequestSignal),
     /// The attempt is killed.
-    Kill(StopCause),
+    Kill(StopRequestSignal),
 }
 
 impl StopRequest {
     /// Returns the cause of the first stop request; `None` if there was no request.
-    pub fn cause(self) -> Option<StopCause> {
+    pub fn cause(self) -> Option<StopRequestSignal> {
         match self {
             Self::Continue => None,
             Self::Graceful(cause) | Self::Kill(cause) => Some(cause),
@@ -120,7 +120,7 @@ impl StopRequest {
 
     /// Returns the request after one more: the first request is graceful, the second kills.
     #[must_use]
-    pub fn escalate_stop(self, cause: StopCause) -> Self {
+    pub fn escalate_stop(self, cause: StopRequestSignal) -> Self {
         match self.cause() {
             None => Self::Graceful(cause),
             Some(first) => Self::Kill(first),
@@ -130,7 +130,7 @@ impl StopRequest {
 
 /// The signal that requested a stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StopCause {
+pub enum StopRequestSignal {
     /// SIGINT: the user pressed Ctrl-C.
     Interrupt,
     /// SIGTERM.

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 
-use crate::reaper::wire::{GroupLeadership, OsText, StartRequest};
+use crate::reaper::wire::{ChildStartRequest, OsText, ProcessGroupSetup};
 
 use super::child_streams::ChildStreams;
 use super::orphan_cleanup;
@@ -14,14 +14,14 @@ pub(super) fn start_request(
     spec: &ProcessSpec,
     streams: &ChildStreams<'_>,
     reaper: &ReaperHandle,
-) -> StartRequest {
+) -> ChildStartRequest {
     let (program, arguments) = streams.command(spec, &reaper.program);
     let cookie = (
         orphan_cleanup::REAPER_COOKIE.into(),
         orphan_cleanup::cookie_value(reaper.id).into(),
     );
     let set = spec.env.iter().chain([&cookie]);
-    StartRequest {
+    ChildStartRequest {
         program: os_text(&program),
         arguments: arguments.iter().map(os_text).collect(),
         folder: spec.folder.as_ref().map(os_text),
@@ -31,9 +31,9 @@ pub(super) fn start_request(
             .collect(),
         env_remove: spec.env_remove.iter().map(os_text).collect(),
         leadership: match spec.wiring {
-            StreamWiring::Pipes if streams.terminal.is_some() => GroupLeadership::ReaperJoining,
-            StreamWiring::Pipes => GroupLeadership::Reaper,
-            StreamWiring::Pty => GroupLeadership::Child,
+            StreamWiring::Pipes if streams.terminal.is_some() => ProcessGroupSetup::ReaperJoining,
+            StreamWiring::Pipes => ProcessGroupSetup::Reaper,
+            StreamWiring::Pty => ProcessGroupSetup::Child,
         },
         exit_record: spec.exit_record.as_ref().map(os_text),
     }

@@ -7,7 +7,7 @@ use nix::sys::signal::{SigSet, Signal as NixSignal};
 use rustix::process::{Pid, Signal};
 use rustix::termios::{OptionalActions, Termios};
 
-use crate::procs::{process_table, send_signal};
+use crate::os_processes::{process_table, send_signal};
 
 /// A terminal that is handed over temporarily and always restored.
 #[derive(Debug)]

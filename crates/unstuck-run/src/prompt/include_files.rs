@@ -8,8 +8,8 @@ use unstuck_files::{DirHandle, FileError, FileProblem};
 /// Largest file that can be included.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 
-/// A source of files for prompts.
-pub trait IncludeFiles: Send + Sync {
+/// A source of the files that prompts can include.
+pub trait PromptFileSource: Send + Sync {
     /// Reads a file by its path from the root of the project.
     fn read(&self, path: &str) -> Result<String, IncludeError>;
 }
@@ -34,21 +34,21 @@ impl IncludeError {
 
 /// A source without files.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct NoFiles;
+pub struct EmptyFileSource;
 
-impl IncludeFiles for NoFiles {
+impl PromptFileSource for EmptyFileSource {
     fn read(&self, _path: &str) -> Result<String, IncludeError> {
-        Err(IncludeError::new("there are no files here"))
+        Err(IncludeError::new("files are not available here"))
     }
 }
 
 /// The files of a project; files outside of it cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProjectFiles {
+pub struct ProjectFileSource {
     root: PathBuf,
 }
 
-impl ProjectFiles {
+impl ProjectFileSource {
     /// Returns the files below a directory.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
@@ -57,12 +57,12 @@ impl ProjectFiles {
     fn include_error(&self, path: &str, error: &FileError) -> IncludeError {
         match &error.problem {
             FileProblem::Missing | FileProblem::NotADirectory => IncludeError {
-                reason: "there is no such file".to_owned(),
+                reason: "file not found".to_owned(),
                 suggestion: self.nearest_file(path),
             },
-            FileProblem::OutsideRoot => IncludeError::new("it is not in the project"),
-            FileProblem::NotAFile(_) => IncludeError::new("it is not a file"),
-            FileProblem::TooLarge(_) => IncludeError::new("it is longer than 4 MB"),
+            FileProblem::OutsideRoot => IncludeError::new("it is outside the project"),
+            FileProblem::NotAFile(_) => IncludeError::new("it is not a regular file"),
+            FileProblem::TooLarge(_) => IncludeError::new("it is larger than 4 MB"),
             other => IncludeError::new(other.to_string()),
         }
     }
@@ -82,9 +82,9 @@ impl ProjectFiles {
     }
 }
 
-impl IncludeFiles for ProjectFiles {
+impl PromptFileSource for ProjectFileSource {
     fn read(&self, path: &str) -> Result<String, IncludeError> {
-        let outside = || IncludeError::new("it is not in the project");
+        let outside = || IncludeError::new("it is outside the project");
         let inside = Path::new(path)
             .components()
             .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
@@ -95,6 +95,6 @@ impl IncludeFiles for ProjectFiles {
         // A link may lead out of the project, and an agent may have created it.
         let read = root.read_within(Path::new(path), MAX_FILE_BYTES);
         let bytes = read.map_err(|error| self.include_error(path, &error))?;
-        String::from_utf8(bytes).map_err(|_| IncludeError::new("it is not text"))
+        String::from_utf8(bytes).map_err(|_| IncludeError::new("it is not valid UTF-8"))
     }
 }

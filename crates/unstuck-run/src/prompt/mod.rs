@@ -4,34 +4,34 @@
 //! agent has caused a cost.
 //!
 //! ```
-//! use unstuck_run::prompt::{PromptScope, NoFiles, RolePromptTemplate, PromptValues};
+//! use unstuck_run::prompt::{PromptVariableScope, EmptyFileSource, RolePromptTemplate, PromptValues};
 //!
 //! let prompt = RolePromptTemplate::new("builder", "Do {{ task }} as planned:\n{{ outputs.planner }}");
-//! prompt.check(&PromptScope::new(["planner", "builder"], ["planner"]), &NoFiles)?;
+//! prompt.check(&PromptVariableScope::new(["planner", "builder"], ["planner"]), &EmptyFileSource)?;
 //! let mut values = PromptValues { task: "the thing".into(), ..PromptValues::default() };
 //! values.outputs.insert("planner".into(), "1. begin".into());
-//! assert_eq!(prompt.render(&values, &NoFiles)?, "Do the thing as planned:\n1. begin");
+//! assert_eq!(prompt.render(&values, &EmptyFileSource)?, "Do the thing as planned:\n1. begin");
 //!
 //! let wrong = RolePromptTemplate::new("builder", "{{ outputs.planer }}");
-//! let fault = wrong.check(&PromptScope::new(["planner", "builder"], ["planner"]), &NoFiles).unwrap_err();
-//! assert!(fault.to_string().ends_with("there is no role `planer`, did you mean `planner`?"));
-//! # Ok::<(), unstuck_run::prompt::PromptFault>(())
+//! let fault = wrong.check(&PromptVariableScope::new(["planner", "builder"], ["planner"]), &EmptyFileSource).unwrap_err();
+//! assert!(fault.to_string().ends_with("unknown role `planer`, did you mean `planner`?"));
+//! # Ok::<(), unstuck_run::prompt::RolePromptError>(())
 //! ```
 
-mod fault;
+mod available_variables;
+mod error;
 mod include_files;
-mod lookup;
 mod render;
-mod scope;
+mod template_objects;
+mod used_outputs;
 mod validate;
-mod variables;
 
 #[cfg(test)]
 mod tests;
 
-pub use fault::PromptFault;
-pub use include_files::{IncludeFiles, NoFiles, ProjectFiles};
-pub use scope::{PromptScope, PromptValues};
+pub use available_variables::{PromptValues, PromptVariableScope};
+pub use error::RolePromptError;
+pub use include_files::{EmptyFileSource, ProjectFileSource, PromptFileSource};
 
 /// The prompt template of a role.
 #[derive(Debug, Clone, PartialEq, Eq)]

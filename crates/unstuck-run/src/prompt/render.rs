@@ -7,17 +7,19 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Value;
 use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, context};
 
-use super::lookup::{IncludedFiles, MissedLookups, MissingLookup, OutputsObject};
-use super::{IncludeFiles, PromptFault, PromptValues, RolePromptTemplate};
+use super::template_objects::{
+    FilesTemplateObject, MissingTemplateValue, MissingValueRecord, OutputsTemplateObject,
+};
+use super::{PromptFileSource, PromptValues, RolePromptError, RolePromptTemplate};
 
 /// Limit of the template engine, far above that of any sensible prompt.
 const TEMPLATE_FUEL: u64 = 1_000_000;
 
 impl RolePromptTemplate {
     /// Renders the prompt.
-    pub fn render<F>(&self, values: &PromptValues, files: &F) -> Result<String, PromptFault>
+    pub fn render<F>(&self, values: &PromptValues, files: &F) -> Result<String, RolePromptError>
     where
-        F: IncludeFiles + Clone + 'static,
+        F: PromptFileSource + Clone + 'static,
     {
         let filler = PromptRenderer::new(self, files);
         let environment = filler.environment()?;
@@ -31,17 +33,17 @@ impl RolePromptTemplate {
 /// Renders one prompt.
 pub(super) struct PromptRenderer<'p> {
     prompt: &'p RolePromptTemplate,
-    included: Arc<IncludedFiles>,
-    pub(super) misses: MissedLookups,
+    included: Arc<FilesTemplateObject>,
+    pub(super) misses: MissingValueRecord,
 }
 
 impl<'p> PromptRenderer<'p> {
-    pub(super) fn new<F: IncludeFiles + Clone + 'static>(
+    pub(super) fn new<F: PromptFileSource + Clone + 'static>(
         prompt: &'p RolePromptTemplate,
         files: &F,
     ) -> Self {
-        let misses = MissedLookups::default();
-        let included = IncludedFiles {
+        let misses = MissingValueRecord::default();
+        let included = FilesTemplateObject {
             files: Arc::new(files.clone()),
             misses: misses.clone(),
         };
@@ -52,7 +54,7 @@ impl<'p> PromptRenderer<'p> {
         }
     }
 
-    pub(super) fn environment(&self) -> Result<Environment<'p>, PromptFault> {
+    pub(super) fn environment(&self) -> Result<Environment<'p>, RolePromptError> {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         let syntax = SyntaxConfig::builder().keep_trailing_newline(true).build();
@@ -69,13 +71,13 @@ impl<'p> PromptRenderer<'p> {
     pub(super) fn compile<'e>(
         &self,
         environment: &'e Environment<'p>,
-    ) -> Result<minijinja::Template<'e, 'e>, PromptFault> {
+    ) -> Result<minijinja::Template<'e, 'e>, RolePromptError> {
         let found = environment.get_template("prompt");
         found.map_err(|error| self.fault(&error))
     }
 
     pub(super) fn context(&self, values: &PromptValues) -> Value {
-        let outputs = OutputsObject {
+        let outputs = OutputsTemplateObject {
             texts: values.outputs.clone(),
             misses: self.misses.clone(),
         };
@@ -98,26 +100,26 @@ impl<'p> PromptRenderer<'p> {
         }
     }
 
-    pub(super) fn fault(&self, error: &Error) -> PromptFault {
+    pub(super) fn fault(&self, error: &Error) -> RolePromptError {
         let role = self.prompt.role.clone();
         match self.misses.first_miss() {
-            Some(MissingLookup::File(path, cannot)) => PromptFault::File {
+            Some(MissingTemplateValue::File(path, cannot)) => RolePromptError::File {
                 role,
                 path,
                 reason: cannot.reason,
                 suggestion: cannot.suggestion,
             },
-            Some(MissingLookup::Output(output)) => PromptFault::UnknownPlaceholder {
+            Some(MissingTemplateValue::Output(output)) => RolePromptError::UnknownPlaceholder {
                 role,
                 placeholder: format!("outputs.{output}"),
                 suggestion: None,
             },
-            None => PromptFault::InvalidTemplate {
+            None => RolePromptError::InvalidTemplate {
                 role,
                 reason: match error.kind() {
-                    ErrorKind::UndefinedError => "a value that it uses is not there".to_owned(),
+                    ErrorKind::UndefinedError => "it uses an undefined value".to_owned(),
                     ErrorKind::OutOfFuel => {
-                        "it takes too many steps; is there an endless loop?".to_owned()
+                        "too many steps; check it for an endless loop".to_owned()
                     }
                     kind => error
                         .detail()

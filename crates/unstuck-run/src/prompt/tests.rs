@@ -7,15 +7,15 @@ use unstuck_core::Kind;
 
 use super::*;
 
-fn names() -> PromptScope {
-    PromptScope::new(
+fn names() -> PromptVariableScope {
+    PromptVariableScope::new(
         ["planner", "builder", "my-tester"],
         ["planner", "my-tester"],
     )
 }
 
 fn check(text: &str) -> Result<(), String> {
-    let checked = RolePromptTemplate::new("builder", text).check(&names(), &NoFiles);
+    let checked = RolePromptTemplate::new("builder", text).check(&names(), &EmptyFileSource);
     checked.map_err(|fault| fault.to_string())
 }
 
@@ -44,7 +44,7 @@ fn every_variable_can_be_used() {
     };
     let prompt = RolePromptTemplate::new("builder", text);
     assert_eq!(
-        prompt.render(&values, &NoFiles).unwrap(),
+        prompt.render(&values, &EmptyFileSource).unwrap(),
         "T|2/5|builder 1 of 3|P|M|F|R|\n"
     );
 }
@@ -54,29 +54,31 @@ fn every_variable_can_be_used() {
 fn undefined_variable_is_reported_with_the_most_similar_one() {
     assert_eq!(
         told("{{ tsak }}"),
-        "the prompt of `builder` has `{{ tsak }}`, which nothing fills, did you mean `task`?"
+        "the prompt of `builder` uses the undefined variable `{{ tsak }}`, did you mean `task`?"
     );
-    assert!(told("{{ outputs.planer }}").ends_with("no role `planer`, did you mean `planner`?"));
+    assert!(
+        told("{{ outputs.planer }}").ends_with("unknown role `planer`, did you mean `planner`?")
+    );
     assert!(told("{{ outputs['my-testr'] }}").ends_with("did you mean `my-tester`?"));
     assert!(
-        told("{{ outputs.b }}").ends_with("there is no role `b`; there are my-tester, planner")
+        told("{{ outputs.b }}").ends_with("the unknown role `b`; other roles: my-tester, planner")
     );
     assert!(told("{{ task.length }}").contains("task.length"));
     assert!(told("{{ unstuck.version }}").contains("unstuck.version"));
-    let fault = RolePromptTemplate::new("a", "{{ x }}").check(&names(), &NoFiles);
+    let fault = RolePromptTemplate::new("a", "{{ x }}").check(&names(), &EmptyFileSource);
     assert_eq!(fault.unwrap_err().kind(), Kind::ContextError);
 }
 
 #[test]
 fn all_faults_of_a_prompt_are_reported() {
     let text = "{{ taks }} {{ outputs.b }} {{ outputs['c'] }} {{ file('gone.md') }} {{ files['lost.md'] }} {{ task.length }}";
-    let faults = RolePromptTemplate::new("builder", text).faults(&names(), &NoFiles);
+    let faults = RolePromptTemplate::new("builder", text).faults(&names(), &EmptyFileSource);
     let all: Vec<_> = faults.iter().map(ToString::to_string).collect();
     assert_eq!(all.len(), 6, "{all:#?}");
     for words in [
         "taks",
-        "no role `b`",
-        "no role `c`",
+        "unknown role `b`",
+        "unknown role `c`",
         "gone.md",
         "lost.md",
         "task.length",
@@ -90,13 +92,13 @@ fn all_faults_of_a_prompt_are_reported() {
 
 #[test]
 fn role_with_a_dash_is_reported_with_the_correct_syntax() {
-    let faults =
-        RolePromptTemplate::new("builder", "{{ outputs.my-tester }}").faults(&names(), &NoFiles);
+    let faults = RolePromptTemplate::new("builder", "{{ outputs.my-tester }}")
+        .faults(&names(), &EmptyFileSource);
     let all: Vec<_> = faults.iter().map(ToString::to_string).collect();
     assert_eq!(
         all,
         [
-            "the prompt of `builder` has `outputs.my-tester`, where `-` means minus; write `outputs[\"my-tester\"]`"
+            "the prompt of `builder` uses `outputs.my-tester`, where `-` means minus; use `outputs[\"my-tester\"]` instead"
         ]
     );
 }
@@ -110,7 +112,9 @@ fn plain_word_is_not_a_variable() {
 #[test]
 fn name_in_a_rarely_taken_branch_is_validated() {
     assert!(told("{% if feedback %}{{ fedback }}{% endif %}").contains("fedback"));
-    assert!(told("{% if not feedback %}{{ outputs['x'] }}{% endif %}").contains("no role `x`"));
+    assert!(
+        told("{% if not feedback %}{{ outputs['x'] }}{% endif %}").contains("unknown role `x`")
+    );
     assert_eq!(
         check("{% for line in feedback | lines %}{{ line }}{% endfor %}{% set a = task %}{{ a }}"),
         Ok(())
@@ -120,7 +124,10 @@ fn name_in_a_rarely_taken_branch_is_validated() {
 #[test]
 fn output_of_a_role_not_in_needs_is_reported_with_the_fix() {
     let prompt = RolePromptTemplate::new("planner", "{{ outputs.builder }}");
-    let told = prompt.check(&names(), &NoFiles).unwrap_err().to_string();
+    let told = prompt
+        .check(&names(), &EmptyFileSource)
+        .unwrap_err()
+        .to_string();
     assert!(
         told.ends_with("add `builder` to the `needs` of `planner`"),
         "{told}"
@@ -130,14 +137,15 @@ fn output_of_a_role_not_in_needs_is_reported_with_the_fix() {
 #[test]
 fn invalid_template_is_reported_with_its_line() {
     let told = told("fine\n{{ task ");
-    assert!(told.contains("its line 2"), "{told}");
+    assert!(told.contains("(line 2)"), "{told}");
     assert!(check("{{ task | upcase }}").unwrap_err().contains("upcase"));
 }
 
 #[test]
 fn endless_prompt_is_stopped() {
     let text = "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}";
-    let rendered = RolePromptTemplate::new("a", text).render(&PromptValues::default(), &NoFiles);
+    let rendered =
+        RolePromptTemplate::new("a", text).render(&PromptValues::default(), &EmptyFileSource);
     assert!(rendered.unwrap_err().to_string().contains("too many steps"));
 }
 
@@ -149,10 +157,10 @@ fn only_files_of_the_project_are_included() {
     fs::write(root.join("docs/spec.md"), "the spec {{ task }}").unwrap();
     fs::write(folder.path().join("secret"), "s").unwrap();
     std::os::unix::fs::symlink(folder.path().join("secret"), root.join("link")).unwrap();
-    let files = ProjectFiles::new(&root);
+    let files = ProjectFileSource::new(&root);
     let fill = |text: &str| {
         let prompt = RolePromptTemplate::new("a", text);
-        let checked = prompt.check(&PromptScope::default(), &files);
+        let checked = prompt.check(&PromptVariableScope::default(), &files);
         let rendered = prompt.render(&PromptValues::default(), &files);
         assert_eq!(checked.is_ok(), rendered.is_ok(), "{text}");
         checked.and(rendered).map_err(|fault| fault.to_string())
@@ -168,7 +176,7 @@ fn only_files_of_the_project_are_included() {
     );
     let missing = fill("{{ file('docs/spce.md') }}").unwrap_err();
     assert!(
-        missing.ends_with("there is no such file, did you mean `docs/spec.md`?"),
+        missing.ends_with("file not found, did you mean `docs/spec.md`?"),
         "{missing}"
     );
     assert!(
@@ -179,13 +187,13 @@ fn only_files_of_the_project_are_included() {
     for outside in ["../secret", "/etc/passwd", "link", ""] {
         let told = fill(&format!("{{{{ file('{outside}') }}}}")).unwrap_err();
         assert!(
-            told.contains("it is not in the project"),
+            told.contains("it is outside the project"),
             "{outside}: {told}"
         );
     }
     assert!(
         fill("{{ file('docs') }}")
             .unwrap_err()
-            .contains("it is not a file")
+            .contains("it is not a regular file")
     );
 }

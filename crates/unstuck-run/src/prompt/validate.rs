@@ -6,11 +6,13 @@ use minijinja::ErrorKind;
 use minijinja::value::{Value, merge_maps};
 use unstuck_core::nearest;
 
+use super::available_variables::{OBJECT_NAMES, SCALAR_NAMES, UNSTUCK_NAMES};
 use super::include_files::IncludeError;
-use super::lookup::MissingLookup;
 use super::render::PromptRenderer;
-use super::scope::{OBJECT_NAMES, SCALAR_NAMES, UNSTUCK_NAMES};
-use super::{IncludeFiles, PromptFault, PromptScope, PromptValues, RolePromptTemplate};
+use super::template_objects::MissingTemplateValue;
+use super::{
+    PromptFileSource, PromptValues, PromptVariableScope, RolePromptError, RolePromptTemplate,
+};
 
 /// Built-in functions of every template.
 const BUILT_IN_FUNCTIONS: [&str; 4] = ["range", "dict", "namespace", "debug"];
@@ -19,9 +21,9 @@ const MAX_FAULTS: usize = 20;
 
 impl RolePromptTemplate {
     /// Returns the first fault of the prompt.
-    pub fn check<F>(&self, names: &PromptScope, files: &F) -> Result<(), PromptFault>
+    pub fn check<F>(&self, names: &PromptVariableScope, files: &F) -> Result<(), RolePromptError>
     where
-        F: IncludeFiles + Clone + 'static,
+        F: PromptFileSource + Clone + 'static,
     {
         self.faults(names, files)
             .into_iter()
@@ -30,9 +32,9 @@ impl RolePromptTemplate {
     }
 
     /// Returns all faults of the prompt.
-    pub fn faults<F>(&self, names: &PromptScope, files: &F) -> Vec<PromptFault>
+    pub fn faults<F>(&self, names: &PromptVariableScope, files: &F) -> Vec<RolePromptError>
     where
-        F: IncludeFiles + Clone + 'static,
+        F: PromptFileSource + Clone + 'static,
     {
         let used = match self.variables_used() {
             Ok(used) => used,
@@ -64,8 +66,8 @@ impl RolePromptTemplate {
     }
 
     /// Returns the names that the template uses, such as `task` and `outputs.planner`.
-    fn variables_used(&self) -> Result<BTreeSet<String>, PromptFault> {
-        let filler = PromptRenderer::new(self, &super::NoFiles);
+    fn variables_used(&self) -> Result<BTreeSet<String>, RolePromptError> {
+        let filler = PromptRenderer::new(self, &super::EmptyFileSource);
         let environment = filler.environment()?;
         let template = filler.compile(&environment)?;
         Ok(template.undeclared_variables(true).into_iter().collect())
@@ -75,7 +77,7 @@ impl RolePromptTemplate {
     fn without_split_names(
         &self,
         used: &BTreeSet<String>,
-        names: &PromptScope,
+        names: &PromptVariableScope,
         told: &mut PromptFindings,
     ) -> BTreeSet<String> {
         let mut used = used.clone();
@@ -87,7 +89,7 @@ impl RolePromptTemplate {
             let (Some(first), true) = (first, is_written) else {
                 continue;
             };
-            let fault = PromptFault::HyphenInName {
+            let fault = RolePromptError::HyphenInName {
                 role: self.role.clone(),
                 other: role.clone(),
             };
@@ -106,12 +108,12 @@ impl RolePromptTemplate {
     fn try_render<F>(
         &self,
         sample: &str,
-        names: &PromptScope,
+        names: &PromptVariableScope,
         files: &F,
         told: &mut PromptFindings,
     ) -> bool
     where
-        F: IncludeFiles + Clone + 'static,
+        F: PromptFileSource + Clone + 'static,
     {
         let known = FilesExceptMissing {
             files: files.clone(),
@@ -137,14 +139,14 @@ impl RolePromptTemplate {
             return false;
         };
         match (filler.misses.first_miss(), error.kind()) {
-            (Some(MissingLookup::Output(role)), _) if !told.outputs.contains(&role) => {
+            (Some(MissingTemplateValue::Output(role)), _) if !told.outputs.contains(&role) => {
                 let name = format!("outputs.{role}");
                 let fault = self.check_name(&name, names);
                 told.outputs.insert(role);
                 told.faults.extend(fault);
                 true
             }
-            (Some(MissingLookup::File(path, _)), _) if told.files.insert(path.clone()) => {
+            (Some(MissingTemplateValue::File(path, _)), _) if told.files.insert(path.clone()) => {
                 told.faults.push(filler.fault(&error));
                 true
             }
@@ -161,7 +163,7 @@ impl RolePromptTemplate {
     fn sample_values(
         &self,
         sample: &str,
-        names: &PromptScope,
+        names: &PromptVariableScope,
         told: &PromptFindings,
     ) -> PromptValues {
         let outputs = names.outputs.iter().chain(&told.outputs);
@@ -181,7 +183,7 @@ impl RolePromptTemplate {
     }
 
     /// Returns the fault of a name that the template uses.
-    fn check_name(&self, name: &str, names: &PromptScope) -> Option<PromptFault> {
+    fn check_name(&self, name: &str, names: &PromptVariableScope) -> Option<RolePromptError> {
         let (first, rest) = name.split_once('.').unwrap_or((name, ""));
         let rest = rest.split('.').next().unwrap_or_default();
         let known = match first {
@@ -197,20 +199,20 @@ impl RolePromptTemplate {
         }
         let all: Vec<_> = names.all_placeholders().collect();
         let all = all.iter().map(|known| (known.as_str(), known.clone()));
-        Some(PromptFault::UnknownPlaceholder {
+        Some(RolePromptError::UnknownPlaceholder {
             role: self.role.clone(),
             placeholder: name.to_owned(),
             suggestion: nearest(name, all),
         })
     }
 
-    fn check_output_name(&self, other: &str, names: &PromptScope) -> PromptFault {
+    fn check_output_name(&self, other: &str, names: &PromptVariableScope) -> RolePromptError {
         let (role, other) = (self.role.clone(), other.to_owned());
         if names.roles.contains(&other) {
-            return PromptFault::MissingDependency { role, other };
+            return RolePromptError::MissingDependency { role, other };
         }
         let known = names.roles.iter().filter(|id| **id != role);
-        PromptFault::UnknownRole {
+        RolePromptError::UnknownRole {
             suggestion: nearest(&other, known.clone().map(|id| (id.as_str(), id.clone()))),
             known: known.cloned().collect(),
             role: role.clone(),
@@ -222,7 +224,7 @@ impl RolePromptTemplate {
 /// The reported faults; missing names are defined from then on, so that further faults appear.
 #[derive(Default)]
 struct PromptFindings {
-    faults: Vec<PromptFault>,
+    faults: Vec<RolePromptError>,
     sample_names: BTreeSet<String>,
     outputs: BTreeSet<String>,
     files: BTreeSet<String>,
@@ -230,7 +232,7 @@ struct PromptFindings {
 
 impl PromptFindings {
     /// Adds an undefined name.
-    fn add_unknown_name(&mut self, name: &str, fault: PromptFault) {
+    fn add_unknown_name(&mut self, name: &str, fault: RolePromptError) {
         match name.split_once('.') {
             Some(("outputs", role)) => {
                 let role = role.split('.').next().unwrap_or_default();
@@ -245,7 +247,7 @@ impl PromptFindings {
     }
 
     /// Adds a fault that hides all further ones.
-    fn add_final_fault(&mut self, fault: PromptFault) -> bool {
+    fn add_final_fault(&mut self, fault: RolePromptError) -> bool {
         if !self.faults.contains(&fault) {
             self.faults.push(fault);
         }
@@ -260,7 +262,7 @@ struct FilesExceptMissing<F> {
     paths: BTreeSet<String>,
 }
 
-impl<F: IncludeFiles> IncludeFiles for FilesExceptMissing<F> {
+impl<F: PromptFileSource> PromptFileSource for FilesExceptMissing<F> {
     fn read(&self, path: &str) -> Result<String, IncludeError> {
         if self.paths.contains(path) {
             return Ok(String::new());

@@ -12,7 +12,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::procs::ProcessId;
+use crate::os_processes::ProcessId;
 
 const CGROUP_PREFIX: &str = "unstuck-";
 

@@ -8,13 +8,13 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::process::{Signal, WaitOptions};
 
-use crate::procs::send_signal;
+use crate::os_processes::send_signal;
 
 use super::cgroup::Cgroup;
 use super::reaper_signals::ReaperSignals;
-use super::supervised_child::{ChildAction, GroupMembership, SupervisedChild};
+use super::supervised_child::{ChildAction, ReaperGroupMembership, SupervisedChild};
 use super::supervisor_socket::SupervisorSocket;
-use super::wire::{GroupLeadership, OsText, ReaperReport, ReaperRequest, StartRequest};
+use super::wire::{ChildStartRequest, OsText, ProcessGroupSetup, ReaperReport, ReaperRequest};
 use super::{kill_tree, spawn_child};
 
 /// Grace period after the supervisor is gone.
@@ -156,14 +156,16 @@ impl ReaperLoop {
         }
     }
 
-    fn start_child(&mut self, order: StartRequest, streams: Vec<OwnedFd>) {
+    fn start_child(&mut self, order: ChildStartRequest, streams: Vec<OwnedFd>) {
         let started = spawn_child::spawn_child(&order, streams);
         match started.map(|pid| (pid, send_signal::to_pid(pid))) {
             Ok((number, Some(pid))) => {
                 let exit_record = order.exit_record.map(PathBuf::from);
                 let membership = match order.leadership {
-                    GroupLeadership::ReaperJoining => GroupMembership::Member,
-                    GroupLeadership::Reaper | GroupLeadership::Child => GroupMembership::OwnGroup,
+                    ProcessGroupSetup::ReaperJoining => ReaperGroupMembership::Member,
+                    ProcessGroupSetup::Reaper | ProcessGroupSetup::Child => {
+                        ReaperGroupMembership::OwnGroup
+                    }
                 };
                 self.child = Some(SupervisedChild::new(pid, membership, exit_record));
                 self.cgroup_due = Some(now() + CGROUP_DELAY);
@@ -254,7 +256,7 @@ fn timespec(duration: Duration) -> Timespec {
 fn now() -> Instant {
     #[expect(
         clippy::disallowed_methods,
-        reason = "the reaper is a process of its own and only measures graces"
+        reason = "the reaper is a separate process and measures only grace periods"
     )]
     Instant::now()
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use rustix::process::Signal;
 
-use crate::procs::{ProcessId, process_table, send_signal};
+use crate::os_processes::{ProcessId, process_table, send_signal};
 
 /// Largest number of searches while the found processes are stopped; a faster fork bomb is handled by the next call.
 const MAX_ROUNDS: usize = 32;

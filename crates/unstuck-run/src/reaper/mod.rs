@@ -7,12 +7,12 @@
 pub(crate) mod cgroup;
 mod event_loop;
 mod kill_tree;
+mod pty_launcher;
 mod reaper_signals;
 mod spawn_child;
 mod stray_processes;
 mod supervised_child;
 mod supervisor_socket;
-mod tty;
 pub(crate) mod wire;
 
 use std::ffi::OsString;
@@ -39,7 +39,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> i32 {
     let mut arguments = arguments.into_iter();
     match arguments.next() {
         Some(mode) if mode == REAPER_ARG => i32::from(run_reaper().is_err()),
-        Some(mode) if mode == TTY_ARG => tty::main(arguments),
+        Some(mode) if mode == TTY_ARG => pty_launcher::main(arguments),
         _ => 2,
     }
 }

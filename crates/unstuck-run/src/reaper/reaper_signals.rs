@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use nix::sys::signal::SigSet;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU};
 
-use crate::procs::IgnoredSignals;
+use crate::os_processes::IgnoredSignals;
 
 /// Signals that would end or stop the reaper; the last three are sent to every member of a group, which may be its
 /// child's.

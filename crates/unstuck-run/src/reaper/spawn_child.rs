@@ -7,15 +7,18 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::procs::ChildStatus;
+use crate::os_processes::ChildExitStatus;
 
-use super::wire::{GroupLeadership, StartRequest};
+use super::wire::{ChildStartRequest, ProcessGroupSetup};
 
 /// Starts the requested child and returns its process id.
-pub(super) fn spawn_child(order: &StartRequest, streams: Vec<OwnedFd>) -> Result<u32, ChildStatus> {
+pub(super) fn spawn_child(
+    order: &ChildStartRequest,
+    streams: Vec<OwnedFd>,
+) -> Result<u32, ChildExitStatus> {
     let Ok([stdin, stdout, stderr]) = <[OwnedFd; 3]>::try_from(streams) else {
-        return Err(ChildStatus::CannotStart(
-            "three streams were expected".into(),
+        return Err(ChildExitStatus::CannotStart(
+            "expected three streams".into(),
         ));
     };
     let program = OsString::from(order.program.clone());
@@ -35,10 +38,10 @@ pub(super) fn spawn_child(order: &StartRequest, streams: Vec<OwnedFd>) -> Result
         command.current_dir(folder);
     }
     match order.leadership {
-        GroupLeadership::Reaper | GroupLeadership::ReaperJoining => {
+        ProcessGroupSetup::Reaper | ProcessGroupSetup::ReaperJoining => {
             command.process_group(0);
         }
-        GroupLeadership::Child => {}
+        ProcessGroupSetup::Child => {}
     }
     command.stdin(stdin).stdout(stdout).stderr(stderr);
     match command.spawn() {
@@ -51,7 +54,7 @@ pub(super) fn spawn_child(order: &StartRequest, streams: Vec<OwnedFd>) -> Result
 pub(super) fn new_command(program: &OsStr) -> Command {
     #[expect(
         clippy::disallowed_methods,
-        reason = "this is the place that starts processes"
+        reason = "the only function that starts supervised processes"
     )]
     Command::new(program)
 }
@@ -61,23 +64,26 @@ pub(super) fn spawn_error_status(
     program: &OsStr,
     folder: Option<&Path>,
     error: &io::Error,
-) -> ChildStatus {
+) -> ChildExitStatus {
     let name = program.display();
     if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
-        return ChildStatus::CannotStart(format!("{} is not a folder", folder.display()));
+        return ChildExitStatus::CannotStart(format!(
+            "cannot enter the working directory {}",
+            folder.display()
+        ));
     }
     let is_path = program.as_encoded_bytes().contains(&b'/');
     match error.kind() {
         io::ErrorKind::NotFound if is_path && Path::new(program).exists() => {
-            ChildStatus::CannotStart(format!("{name}: the interpreter it names does not exist"))
+            ChildExitStatus::CannotStart(format!("{name}: interpreter not found"))
         }
-        io::ErrorKind::NotFound => ChildStatus::NotFound(format!("{name}: no such program")),
+        io::ErrorKind::NotFound => ChildExitStatus::NotFound(format!("{name}: no such program")),
         io::ErrorKind::PermissionDenied => {
-            ChildStatus::NotExecutable(format!("{name}: not executable"))
+            ChildExitStatus::NotExecutable(format!("{name}: not executable"))
         }
         _ if error.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error()) => {
-            ChildStatus::NotExecutable(format!("{name}: not a program of this system"))
+            ChildExitStatus::NotExecutable(format!("{name}: not a program for this system"))
         }
-        _ => ChildStatus::CannotStart(format!("{name}: {error}")),
+        _ => ChildExitStatus::CannotStart(format!("{name}: {error}")),
     }
 }

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use rustix::process::Pid;
 
-use crate::procs::{ProcessId, process_table};
+use crate::os_processes::{ProcessId, process_table};
 
 /// True if orphans are not reparented to the reaper.
 const HAS_NO_SUBREAPER: bool = cfg!(not(target_os = "linux"));

@@ -1,7 +1,7 @@
 //! The child that the reaper currently supervises.
 #![expect(
     clippy::disallowed_methods,
-    reason = "files in the state folder, out of the agents' reach"
+    reason = "files in the state directory, which agents cannot access"
 )]
 
 use std::collections::HashSet;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitStatus};
 
-use crate::procs::{ChildStatus, ProcessId, send_signal};
+use crate::os_processes::{ChildExitStatus, ProcessId, send_signal};
 
 use super::kill_tree;
 use super::stray_processes::StrayProcesses;
@@ -24,18 +24,18 @@ const MAX_GRACE: Duration = Duration::from_secs(24 * 60 * 60);
 /// A child and the state of its termination.
 pub(super) struct SupervisedChild {
     pid: Pid,
-    membership: GroupMembership,
+    membership: ReaperGroupMembership,
     exit_record: Option<PathBuf>,
-    status: Option<ChildStatus>,
+    status: Option<ChildExitStatus>,
     kill_at: Option<Instant>,
     is_end_requested: bool,
     leftovers: HashSet<ProcessId>,
     strays: StrayProcesses,
 }
 
-/// The process group of the reaper.
+/// The membership of the reaper in a process group: the child's or its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum GroupMembership {
+pub(super) enum ReaperGroupMembership {
     /// The child's group, so that an interrupt at the terminal reaches the reaper too.
     Member,
     /// A group of its own.
@@ -55,7 +55,11 @@ pub(super) enum ChildAction {
 
 impl SupervisedChild {
     /// Returns a child that was just started; the reaper joins its group if it is to be a member.
-    pub(super) fn new(pid: Pid, membership: GroupMembership, exit_record: Option<PathBuf>) -> Self {
+    pub(super) fn new(
+        pid: Pid,
+        membership: ReaperGroupMembership,
+        exit_record: Option<PathBuf>,
+    ) -> Self {
         let child = Self {
             pid,
             membership,
@@ -72,14 +76,14 @@ impl SupervisedChild {
 
     /// Joins the child's group. It fails if the child has ended already, which needs no interrupt.
     fn join_group(&self) {
-        if self.membership == GroupMembership::Member {
+        if self.membership == ReaperGroupMembership::Member {
             let _ = rustix::process::setpgid(None, Some(self.pid));
         }
     }
 
     /// Moves the reaper to a group of its own, which is always possible.
     fn leave_group(&self) {
-        if self.membership == GroupMembership::Member {
+        if self.membership == ReaperGroupMembership::Member {
             let _ = rustix::process::setpgid(None, None);
         }
     }
@@ -126,8 +130,8 @@ impl SupervisedChild {
     /// Records its exit; an end by itself is written to disk before it is reported.
     pub(super) fn note_exit(&mut self, status: WaitStatus) {
         let status = match (status.exit_status(), status.terminating_signal()) {
-            (Some(code), _) => ChildStatus::Exited(code),
-            (None, Some(signal)) => ChildStatus::Signaled(signal),
+            (Some(code), _) => ChildExitStatus::Exited(code),
+            (None, Some(signal)) => ChildExitStatus::Signaled(signal),
             (None, None) => return,
         };
         if let Some(path) = self.exit_record.as_deref().filter(|_| !self.is_ending()) {
@@ -174,16 +178,16 @@ impl SupervisedChild {
     }
 
     /// Returns its status and the number of leftover processes.
-    pub(super) fn into_outcome(self) -> (ChildStatus, u32) {
+    pub(super) fn into_outcome(self) -> (ChildExitStatus, u32) {
         self.leave_group();
-        let killed = ChildStatus::Signaled(Signal::KILL.as_raw());
+        let killed = ChildExitStatus::Signaled(Signal::KILL.as_raw());
         let left = u32::try_from(self.leftovers.len()).unwrap_or(u32::MAX);
         (self.status.unwrap_or(killed), left)
     }
 }
 
 /// Writes the exit record atomically.
-fn write_record(path: &Path, status: &ChildStatus) -> std::io::Result<()> {
+fn write_record(path: &Path, status: &ChildExitStatus) -> std::io::Result<()> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(".new");
     fs::write(&temporary, serde_json::to_vec(status)?)?;

@@ -60,7 +60,7 @@ impl SupervisorSocket {
         }
         #[cfg(not(target_os = "linux"))]
         for stream in streams {
-            crate::procs::descriptor::set_close_on_exec(stream)?;
+            crate::os_processes::close_on_exec::set_close_on_exec(stream)?;
         }
         Ok(got.bytes)
     }

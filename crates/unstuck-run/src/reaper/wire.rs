@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::procs::ChildStatus;
+use crate::os_processes::ChildExitStatus;
 
 /// Largest message; the system accepts no command line of this size anyway.
 pub(crate) const MAX_MESSAGE_BYTES: usize = 32 * 1024 * 1024;
@@ -53,41 +53,41 @@ impl From<OsText> for PathBuf {
     }
 }
 
-/// The way in which the child becomes the leader of a group.
+/// The way in which the child becomes the leader of a process group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum GroupLeadership {
+pub(crate) enum ProcessGroupSetup {
     /// The reaper makes it the leader.
-    #[serde(rename = "Given")]
+    #[serde(alias = "Given")]
     Reaper,
     /// The reaper makes it the leader and joins the group, so that it receives interrupts at the terminal.
-    #[serde(rename = "Joined")]
+    #[serde(alias = "Joined")]
     ReaperJoining,
     /// The child makes itself the leader.
-    #[serde(rename = "Taken")]
+    #[serde(alias = "Taken")]
     Child,
 }
 
-/// A child to start; its three streams come with the message.
+/// The request to start a child; its three streams come with the message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct StartRequest {
+pub(crate) struct ChildStartRequest {
     pub(crate) program: OsText,
     pub(crate) arguments: Vec<OsText>,
     pub(crate) folder: Option<OsText>,
     /// True if it inherits the variables of the reaper.
-    #[serde(rename = "inherits")]
+    #[serde(alias = "inherits")]
     pub(crate) inherits_env: bool,
-    #[serde(rename = "set")]
+    #[serde(alias = "set")]
     pub(crate) env: Vec<(OsText, OsText)>,
-    #[serde(rename = "remove")]
+    #[serde(alias = "remove")]
     pub(crate) env_remove: Vec<OsText>,
-    pub(crate) leadership: GroupLeadership,
+    pub(crate) leadership: ProcessGroupSetup,
     pub(crate) exit_record: Option<OsText>,
 }
 
 /// A request of the supervisor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum ReaperRequest {
-    Start(StartRequest),
+    Start(ChildStartRequest),
     Signal(i32),
     End { grace_ms: u64 },
 }
@@ -95,22 +95,22 @@ pub(crate) enum ReaperRequest {
 /// A report of the reaper.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum ReaperReport {
-    #[serde(rename = "Gathered")]
+    #[serde(alias = "Gathered")]
     MovedToCgroup {
         cgroup: OsText,
     },
     Started {
         pid: u32,
     },
-    #[serde(rename = "Refused")]
-    SpawnFailed(ChildStatus),
+    #[serde(alias = "Refused")]
+    SpawnFailed(ChildExitStatus),
     Stopped {
         signal: i32,
     },
     /// The group received an interrupt, even if the child ignores it.
     Interrupted,
     Ended {
-        status: ChildStatus,
+        status: ChildExitStatus,
         left: u32,
         survivors: u32,
     },
@@ -149,7 +149,7 @@ pub(crate) fn take_message<M: DeserializeOwned>(bytes: &mut Vec<u8>) -> io::Resu
 }
 
 fn message_too_long() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "the message is too long")
+    io::Error::new(io::ErrorKind::InvalidData, "message too long")
 }
 
 #[cfg(test)]

@@ -76,7 +76,7 @@ impl AttemptLog<'_> {
         self.write_both(fits);
         self.left -= fits.len() as u64;
         if fits.len() < bytes.len() {
-            self.write_both(b"\n[unstuck: the rest is not kept]\n");
+            self.write_both(b"\n[unstuck: remaining output not stored]\n");
             (self.file, self.copy) = (None, None);
         }
     }

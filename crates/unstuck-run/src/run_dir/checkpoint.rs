@@ -1,4 +1,4 @@
-//! `checkpoint.json`: the completed and the failed work, from which a run is resumed.
+//! `checkpoint.json`: the completed and the failed work, for people and tools; a run resumes from its events.
 
 use std::collections::BTreeMap;
 
@@ -54,7 +54,7 @@ impl<'a> CheckpointFile<'a> {
             iteration: run.summary.iteration,
             error_type: failed.and_then(|session| session.last_error),
             retry_count: failed.map_or(0, |session| session.retry_count),
-            agent_session: failed.and_then(|session| session.agent_session.as_deref()),
+            agent_session: failed.and_then(|session| session.conversation.as_deref()),
             resume: format!("unstuck resume {}", run.summary.id),
         }
     }

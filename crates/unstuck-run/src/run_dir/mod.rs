@@ -6,7 +6,7 @@
 
 mod attempt_log;
 mod checkpoint;
-mod project_copies;
+mod copies_in_project;
 mod repair_usage;
 mod status_files;
 
@@ -28,7 +28,7 @@ use unstuck_core::views::{EventWithState, RunProjection};
 use unstuck_core::{EventRecord, RunId, Timestamp};
 use unstuck_files::{DirHandle, EntryKind, FileError, read_named};
 
-use self::project_copies::ProjectCopies;
+use self::copies_in_project::RunRecordCopies;
 
 /// Smallest interval between updates of the views of a run with many roles, except for important events.
 const MIN_REFRESH_INTERVAL: Duration = Duration::from_millis(150);
@@ -147,7 +147,7 @@ pub fn iteration_dir(run: &Path, part: &RoleInstance, instances: u32) -> PathBuf
 pub struct RunDir {
     path: PathBuf,
     own: DirHandle,
-    copies: RefCell<ProjectCopies>,
+    copies: RefCell<RunRecordCopies>,
     events: File,
     /// Number of the newest event that they show.
     newest: u64,
@@ -164,7 +164,7 @@ impl RunDir {
         let own = DirHandle::open_private(state)?.create_dirs(&path_in_state(run))?;
         let events = own.append(Path::new(EVENTS_FILE))?;
         let newest = newest_event_seq(&own, &events)?;
-        let copies = ProjectCopies::open(project, run);
+        let copies = RunRecordCopies::open(project, run);
         Ok(Self {
             path,
             own,
@@ -319,7 +319,7 @@ impl RunDir {
             Event::EscalationOpened(asked) => self.write_escalation(recorded, asked, clean),
             Event::EscalationResolved(resolved) => {
                 self.append_repair_usage(recorded, clean.run)?;
-                if resolved.is_by_person() {
+                if resolved.is_by_human() {
                     self.mark_escalation_answered(resolved.session.as_ref())
                 } else {
                     Ok(())
@@ -405,7 +405,7 @@ impl RunDir {
 
     /// Appends the results of repairs so far to `usage.jsonl`.
     fn append_repair_usage(&self, recorded: &EventRecord, run: &RunProjection) -> io::Result<()> {
-        let line = repair_usage::RepairUsageLine::from_event(recorded, &run.repairs);
+        let line = repair_usage::RepairCountsLine::from_event(recorded, &run.repairs);
         self.add_line("usage.jsonl", &line)
     }
 

@@ -10,7 +10,7 @@ use unstuck_core::{EventRecord, Timestamp};
 
 /// An event of a repair, with the totals of the run.
 #[derive(Debug, Serialize)]
-pub(super) struct RepairUsageLine<'a> {
+pub(super) struct RepairCountsLine<'a> {
     timestamp: Timestamp,
     event: &'a str,
     recovery: RepairCounts,
@@ -32,7 +32,7 @@ struct RepairCounts {
     mean_time_to_resolution_ms: Option<u64>,
 }
 
-impl<'a> RepairUsageLine<'a> {
+impl<'a> RepairCountsLine<'a> {
     pub(super) fn from_event(recorded: &'a EventRecord, repairs: &RepairStates) -> Self {
         Self {
             timestamp: recorded.at,
@@ -66,7 +66,7 @@ impl RepairCounts {
             proposals: all.len(),
             auto_executed: count(&|one| is_auto(one) && one.exit_code.is_some()),
             auto_worked,
-            #[expect(clippy::cast_precision_loss, reason = "there are a handful of them")]
+            #[expect(clippy::cast_precision_loss, reason = "there are only a few")]
             auto_success_rate: (settled > 0).then(|| auto_worked as f64 / settled as f64),
             escalations: count(&|one| one.was_escalated),
             categories,

@@ -99,7 +99,7 @@ fn answer_commands(asked: &EscalationOpened, run: &str) -> Value {
     let answers = asked.details.options.iter().map(|choice| {
         let answer = choice.answer;
         let words = match answer {
-            EscalationAnswer::Retry => " --note 'YOUR WORDS'",
+            EscalationAnswer::Retry => " --note 'MESSAGE'",
             _ => "",
         };
         let line = format!("unstuck {answer} {id}{words}");

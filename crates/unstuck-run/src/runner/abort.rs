@@ -7,12 +7,12 @@ use unstuck_core::redact::Redactor;
 use unstuck_core::views::{RunProjection, RunStatus, SessionSummary};
 use unstuck_core::{EventRecord, RunId, SessionState, duration};
 
-use super::answer::HumanAnswer;
 use super::error::RunError;
+use super::escalation_answer::HumanAnswer;
 use super::notify_hook::EventWriter;
 use super::resume::{not_resumable_reason, wait_for_orphans};
+use super::run_event_log::{RunEventLog, RunStorage};
 use super::run_lease::RunLease;
-use super::run_log::{RunLog, RunStorage};
 use super::run_result::RunResult;
 use super::stored_stdin::StoredStdin;
 use crate::clock::Clock;
@@ -23,7 +23,7 @@ const DEFAULT_EXIT_CODE: i32 = 1;
 
 /// Everything that is needed to end a run.
 #[derive(Clone, Copy)]
-pub struct AbortContext<'a> {
+pub struct RunEnder<'a> {
     /// Writes the events and sends the notifications.
     pub event_writer: EventWriter<'a>,
     /// Removes secrets from what is written.
@@ -32,7 +32,7 @@ pub struct AbortContext<'a> {
     pub state: &'a Path,
 }
 
-impl AbortContext<'_> {
+impl RunEnder<'_> {
     /// Ends a run for good, even if it could be resumed.
     ///
     /// Answers all open escalations the same way. Returns an error if a process supervises the run or if the run has
@@ -45,12 +45,12 @@ impl AbortContext<'_> {
         let held = RunLease::claim(self.event_writer.store, run, Clock::System).await?;
         let events = self.event_writer.store.load(run).await?;
         let fold = RunProjection::from_events(&events)
-            .ok_or_else(|| not_resumable_error(run, "it has no beginning"))?;
+            .ok_or_else(|| not_resumable_error(run, "its start event is missing"))?;
         if fold.summary.status.is_final() {
             held.release(self.event_writer.store).await?;
             return Err(not_resumable_error(
                 run,
-                &format!("it has ended ({})", fold.summary.status),
+                &format!("it has already ended ({})", fold.summary.status),
             ));
         }
         wait_for_orphans(&events).await;
@@ -59,8 +59,9 @@ impl AbortContext<'_> {
             redactor: self.redactor,
             state: self.state,
         };
-        let journal = RunLog::reopen(place, &events, held);
-        let journal = journal.ok_or_else(|| not_resumable_error(run, "it has no beginning"))?;
+        let journal = RunEventLog::reopen(place, &events, held);
+        let journal =
+            journal.ok_or_else(|| not_resumable_error(run, "its start event is missing"))?;
         let journal = journal.with_notifier(self.event_writer.notifier);
         let now = Clock::System.timestamp();
         let mut answers = resolve_open_escalations(&fold, &events, said);
@@ -119,7 +120,7 @@ fn resolve_open_escalations(
 ) -> Vec<EscalationResolved> {
     let by = |resolved: EscalationResolved| EscalationResolved {
         note: said.note.to_owned(),
-        who: said.author.map(str::to_owned),
+        user: said.author.map(str::to_owned),
         ..resolved
     };
     let open = fold.open_escalations.iter();

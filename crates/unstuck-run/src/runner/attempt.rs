@@ -1,64 +1,64 @@
 //! Makes one attempt: starts the child, forwards its output and evaluates the result.
 #![expect(
     clippy::disallowed_methods,
-    reason = "files in the state folder, out of the agents' reach"
+    reason = "files in the state directory, which agents cannot access"
 )]
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use unstuck_core::decision::{Capability, WaitPurpose};
+use unstuck_core::decision::{RetryCapability, WaitPurpose};
 use unstuck_core::duration::to_millis;
 use unstuck_core::event::{
-    AttemptInterrupted, AttemptStarted, AttemptUsage, InterruptionCause, LastCall, WaitStarted,
+    AttemptInterrupted, AttemptStarted, AttemptUsage, InterruptionCause, LastApiCall, WaitStarted,
 };
 use unstuck_core::loop_detection::{LoopSignal, ToolResultCounter};
 use unstuck_core::money::ActiveBudget;
-use unstuck_core::session_state::{NextAttempt, SessionStep};
+use unstuck_core::session_state::{NextAttempt, NextSessionStep};
 use unstuck_core::{Diagnosis, Event, Timestamp};
 
-use super::answer_file::AnswerFile;
+use super::agent_answer_file::AgentAnswerFile;
 use super::attempt_command::{AttemptCommandBuilder, AttemptCommandLine, ContinuationContext};
 use super::attempt_snapshots::SnapshotPhase;
 use super::check_outcome::CheckOutcome;
+use super::child_supervisor_pool::PooledChildSupervisor;
 use super::error::RunError;
-use super::evaluate::{AttemptEvaluation, AttemptFacts};
+use super::evaluate_attempt::{AttemptEvaluation, AttemptFacts};
 use super::gateway_hook::{AttemptInfo, GatewayAttachment};
 use super::interruption::Interruption;
 use super::os_text_escape::unescape;
 use super::output_tee::{
-    AttachedGateway, LoopWatch, MAX_WHOLE_OUTPUT, OutputTee, StreamTimestamps,
+    AttachedGateway, LiveLoopDetector, MAX_WHOLE_OUTPUT, OutputTee, StreamTimestamps,
 };
 use super::output_timestamps::OutputTimestamps;
-use super::repair::proposal;
+use super::repair::agent_proposal;
 use super::run_lease::wait_until_lost;
-use super::session_log::SessionLog;
+use super::session_event_log::SessionEventLog;
 use super::session_runner::{InterruptedAttempt, SessionRunner, wait_for_stop};
 use super::stored_stdin::StoredStdin;
-use super::supervisor_pool::SupervisorGuard;
-use crate::nesting::OUTER_RETRIES_VARIABLE;
+use crate::nested_run_detection::OUTER_RETRIES_VARIABLE;
 use crate::process::{
-    CapturedOutput, ChildStatus, DiscardOutput, EnvInheritance, MAX_HEAD_BYTES, MAX_TAIL_BYTES,
-    ProcessId, ProcessLimits, ProcessResult, ProcessSpec, Stdin, StdinContents, StopRequest,
-    Supervisor,
+    CapturedOutput, ChildExitStatus, ChildSupervisor, DiscardOutput, EnvInheritance,
+    MAX_HEAD_BYTES, MAX_TAIL_BYTES, ProcessId, ProcessResult, ProcessSpec, ProcessTimeouts, Stdin,
+    StdinContents, StopRequest,
 };
 use crate::run_dir;
 
 /// Message to a conversation when the files that it knows have changed.
-const WORK_TREE_CHANGED_MESSAGE: &str = "The files of the work tree were changed since this conversation stopped, by others or by being set back: read them again before you rely on what you know of them.";
+const WORK_TREE_CHANGED_MESSAGE: &str = "Files in the work tree have changed since this conversation stopped (edited by others or rolled back): re-read them before you rely on what you know about them.";
 
 /// Message to a conversation that was continued elsewhere.
-const CONTINUED_ELSEWHERE_MESSAGE: &str = "Somebody else has continued this conversation since: read what was done there, and do not do it again.";
+const CONTINUED_ELSEWHERE_MESSAGE: &str = "This conversation has been continued elsewhere since: read what was done there, and do not repeat it.";
 
 /// Reason of an attempt whose conversation was continued elsewhere.
-const CONVERSATION_MOVED: &str = "somebody else continued it meanwhile";
+const CONVERSATION_MOVED: &str = "the conversation was continued elsewhere";
 
 impl<'a> SessionRunner<'a> {
     /// Makes the planned attempt and records the result.
     pub(super) async fn run_attempt(
         &mut self,
-        log: &mut SessionLog<'_, '_>,
+        log: &mut SessionEventLog<'_, '_>,
     ) -> Result<(), RunError> {
         // Pending events are written while it waits for a free supervisor.
         if log.role_instance().is_some() {
@@ -150,7 +150,7 @@ impl<'a> SessionRunner<'a> {
     /// Records an interrupted attempt, with the conversation in which it can be continued.
     fn note_interrupted_conversation(
         &mut self,
-        log: &mut SessionLog<'_, '_>,
+        log: &mut SessionEventLog<'_, '_>,
         line: &AttemptCommandLine,
         ended: &ProcessResult,
     ) {
@@ -161,8 +161,8 @@ impl<'a> SessionRunner<'a> {
     /// Saves the answer to its file, if there is one; returns false if it could not be written.
     fn save_answer(
         &mut self,
-        log: &mut SessionLog<'_, '_>,
-        answer: Option<AnswerFile>,
+        log: &mut SessionEventLog<'_, '_>,
+        answer: Option<AgentAnswerFile>,
         judged: &AttemptEvaluation,
     ) -> bool {
         let text = accepted_text(log, judged);
@@ -174,7 +174,7 @@ impl<'a> SessionRunner<'a> {
     }
 
     /// Returns a free supervisor; `None` if a stop is requested while waiting.
-    async fn acquire_supervisor(&mut self) -> Result<Option<SupervisorGuard<'a>>, RunError> {
+    async fn acquire_supervisor(&mut self) -> Result<Option<PooledChildSupervisor<'a>>, RunError> {
         tokio::select! {
             biased;
             taken = self.supervisors.acquire() => Ok(Some(taken?)),
@@ -185,7 +185,7 @@ impl<'a> SessionRunner<'a> {
     /// Returns the message to a continued conversation about the time since it stopped.
     fn continuation_context(
         &self,
-        log: &SessionLog<'_, '_>,
+        log: &SessionEventLog<'_, '_>,
         plan: &NextAttempt,
         tree: Option<&str>,
     ) -> ContinuationContext {
@@ -196,7 +196,7 @@ impl<'a> SessionRunner<'a> {
         let spec = recovery.spec();
         let agent = self.agent_of(&spec.command, spec.agent.as_deref());
         let written = self
-            .process_result_on_disk(log, ChildStatus::Exited(0))
+            .process_result_on_disk(log, ChildExitStatus::Exited(0))
             .stdout
             .text();
         let left = recovery
@@ -212,7 +212,7 @@ impl<'a> SessionRunner<'a> {
 
     fn build_command_line(
         &mut self,
-        log: &SessionLog<'_, '_>,
+        log: &SessionEventLog<'_, '_>,
         plan: &NextAttempt,
         since: ContinuationContext,
     ) -> Result<AttemptCommandLine, RunError> {
@@ -241,7 +241,7 @@ impl<'a> SessionRunner<'a> {
 
     fn note_start(
         &mut self,
-        log: &mut SessionLog<'_, '_>,
+        log: &mut SessionEventLog<'_, '_>,
         plan: &NextAttempt,
         line: &AttemptCommandLine,
         reaper: ProcessId,
@@ -267,10 +267,10 @@ impl<'a> SessionRunner<'a> {
 
     async fn run_child(
         &mut self,
-        log: &mut SessionLog<'_, '_>,
+        log: &mut SessionEventLog<'_, '_>,
         plan: &NextAttempt,
         line: &AttemptCommandLine,
-        supervisor: &mut Supervisor,
+        supervisor: &mut ChildSupervisor,
         attendance: Option<&mut (dyn GatewayAttachment + 'static)>,
     ) -> Result<ChildRunResult, RunError> {
         // Without the directory, an unobserved end would go unnoticed and the attempt would be repeated.
@@ -303,7 +303,7 @@ impl<'a> SessionRunner<'a> {
             answer,
             watch: limits
                 .filter(|limits| limits.enabled)
-                .map(|limits| LoopWatch::new(limits, agent)),
+                .map(|limits| LiveLoopDetector::new(limits, agent)),
             gateway: attendance.map(|attendance| AttachedGateway {
                 attachment: attendance,
                 name: log.role_instance().map(|part| part.role.clone()),
@@ -359,17 +359,20 @@ impl<'a> SessionRunner<'a> {
     }
 
     /// Returns true if the full output of an attempt is needed to evaluate it or by other roles.
-    fn needs_full_output(&self, log: &SessionLog<'_, '_>) -> bool {
+    fn needs_full_output(&self, log: &SessionEventLog<'_, '_>) -> bool {
         let options = log.options();
         self.role.is_some() || options.expect.needs_text() || options.output.is_some()
     }
 
     /// Returns the draft of the attempt's answer, if the answer goes to a file.
-    fn answer_file(&self, log: &SessionLog<'_, '_>) -> Result<Option<AnswerFile>, RunError> {
+    fn answer_file(
+        &self,
+        log: &SessionEventLog<'_, '_>,
+    ) -> Result<Option<AgentAnswerFile>, RunError> {
         let Some(path) = log.options().output.as_ref().map(PathBuf::from) else {
             return Ok(None);
         };
-        let begun = AnswerFile::begin(&path);
+        let begun = AgentAnswerFile::begin(&path);
         let begun = begun.map_err(|source| RunError::File { path, source })?;
         Ok(Some(begun))
     }
@@ -377,7 +380,7 @@ impl<'a> SessionRunner<'a> {
     /// Saves the answer of an attempt that ended unobserved; returns false if it could not be written.
     fn save_orphaned_answer(
         &mut self,
-        log: &mut SessionLog<'_, '_>,
+        log: &mut SessionEventLog<'_, '_>,
         judged: &AttemptEvaluation,
         ended: &ProcessResult,
     ) -> Result<bool, RunError> {
@@ -397,9 +400,9 @@ impl<'a> SessionRunner<'a> {
     }
 
     /// Records that an attempt succeeded but its answer could not be saved.
-    fn note_lost_answer(&mut self, log: &mut SessionLog<'_, '_>, error: &std::io::Error) {
+    fn note_lost_answer(&mut self, log: &mut SessionEventLog<'_, '_>, error: &std::io::Error) {
         let path = log.options().output.as_deref().unwrap_or_default();
-        let reason = format!("the answer could not be written to {path}: {error}");
+        let reason = format!("cannot write the answer to {path}: {error}");
         let why = Interruption::by_lost_output(reason);
         self.note_interruption(log, Some(InterruptedAttempt::default()), why);
     }
@@ -407,7 +410,7 @@ impl<'a> SessionRunner<'a> {
     /// Attaches the private gateway to an attempt, if wanted.
     fn attach_gateway(
         &self,
-        log: &SessionLog<'_, '_>,
+        log: &SessionEventLog<'_, '_>,
         line: &AttemptCommandLine,
         budgets: &[ActiveBudget],
     ) -> Option<Box<dyn GatewayAttachment>> {
@@ -428,12 +431,13 @@ impl<'a> SessionRunner<'a> {
             env: self.role.map_or(&[], |role| &role.invocation.env),
             is_role: self.role.is_some(),
             budgets,
+            is_probe: log.recovery().is_parked(),
         })
     }
 
     fn process_spec(
         &self,
-        log: &SessionLog<'_, '_>,
+        log: &SessionEventLog<'_, '_>,
         plan: &NextAttempt,
         line: &AttemptCommandLine,
         attendance: Option<&dyn GatewayAttachment>,
@@ -464,7 +468,7 @@ impl<'a> SessionRunner<'a> {
         }
         let proposals = log.journal().proposal_dir(log.role_instance(), plan.number);
         if let Some((_, folder)) = proposals.filter(|_| self.repairer.is_some()) {
-            let path = proposal::proposal_path(&folder).display().to_string();
+            let path = agent_proposal::proposal_path(&folder).display().to_string();
             set.push(variable("UNSTUCK_RECOVERY_FILE", path));
         }
         if let (Some(role), Some(part)) = (self.role, log.role_instance()) {
@@ -481,7 +485,7 @@ impl<'a> SessionRunner<'a> {
             folder: Some(PathBuf::from(&session.cwd)),
             env: set,
             env_remove: Vec::new(),
-            limits: ProcessLimits {
+            limits: ProcessTimeouts {
                 timeout: plan.timeout,
                 idle_timeout: plan.idle_timeout,
                 grace: log.options().grace(),
@@ -494,9 +498,9 @@ impl<'a> SessionRunner<'a> {
     /// Runs the check command of a successful attempt, if there is one.
     async fn run_attempt_check(
         &mut self,
-        log: &SessionLog<'_, '_>,
+        log: &SessionEventLog<'_, '_>,
         ended: &ProcessResult,
-        supervisor: &mut Supervisor,
+        supervisor: &mut ChildSupervisor,
     ) -> Result<Option<CheckOutcome>, RunError> {
         let Some(line) = &log.options().check else {
             return Ok(None);
@@ -507,9 +511,9 @@ impl<'a> SessionRunner<'a> {
         let session = log.recovery().spec();
         let spec = ProcessSpec {
             folder: Some(PathBuf::from(&session.cwd)),
-            limits: ProcessLimits {
+            limits: ProcessTimeouts {
                 timeout: session.timeout_ms.map(Duration::from_millis),
-                ..ProcessLimits::default()
+                ..ProcessTimeouts::default()
             },
             ..ProcessSpec::shell(line)
         };
@@ -525,7 +529,7 @@ impl<'a> SessionRunner<'a> {
 
     fn evaluate_attempt(
         &self,
-        log: &SessionLog<'_, '_>,
+        log: &SessionEventLog<'_, '_>,
         plan: &NextAttempt,
         line: &AttemptCommandLine,
         seen: &AttemptObservations<'_>,
@@ -561,9 +565,9 @@ impl<'a> SessionRunner<'a> {
     }
 
     /// Records how the attempt ended that was running when unstuck crashed.
-    pub(super) fn note_crash(&mut self, log: &mut SessionLog<'_, '_>) -> Result<(), RunError> {
+    pub(super) fn note_crash(&mut self, log: &mut SessionEventLog<'_, '_>) -> Result<(), RunError> {
         let number = log.recovery().attempt_count();
-        let record = ChildStatus::from_record(&self.exit_record_path(log, number));
+        let record = ChildExitStatus::from_record(&self.exit_record_path(log, number));
         let record = record.filter(|status| !self.ended_with_gateway(log, status));
         match record.and_then(|status| self.orphan_result_on_disk(log, status)) {
             Some(ended) => {
@@ -599,7 +603,7 @@ impl<'a> SessionRunner<'a> {
 
     /// Returns true if a child that ended unobserved may have failed because its gateway was gone: the gateway ended
     /// with the process that supervised the child.
-    fn ended_with_gateway(&self, log: &SessionLog<'_, '_>, status: &ChildStatus) -> bool {
+    fn ended_with_gateway(&self, log: &SessionEventLog<'_, '_>, status: &ChildExitStatus) -> bool {
         let spec = log.recovery().spec();
         let has_gateway = self.go_between.is_some() && !log.options().no_gateway;
         let is_agent = self.role.is_some() || self.is_headless(spec);
@@ -608,10 +612,11 @@ impl<'a> SessionRunner<'a> {
     }
 
     /// Records that the wait of an API call that was interrupted with its attempt still applies.
-    fn note_held_call(&self, log: &mut SessionLog<'_, '_>, now: Timestamp) {
-        if let SessionStep::Wait(until) = log.recovery().next_step(now) {
+    fn note_held_call(&self, log: &mut SessionEventLog<'_, '_>, now: Timestamp) {
+        if let NextSessionStep::Wait(until) = log.recovery().next_step(now) {
             let session = Some(log.recovery().spec().session.clone());
-            let reason = "an API call was waiting for this when the attempt was cut off".to_owned();
+            let reason =
+                "an API call was waiting for this when the attempt was interrupted".to_owned();
             let wait = WaitStarted {
                 session,
                 until,
@@ -629,7 +634,7 @@ impl<'a> SessionRunner<'a> {
     /// Re-runs only the check that failed after the newest attempt, since a repair has run.
     pub(super) async fn rerun_check(
         &mut self,
-        log: &mut SessionLog<'_, '_>,
+        log: &mut SessionEventLog<'_, '_>,
     ) -> Result<(), RunError> {
         let answer = log.answer().to_owned();
         if answer.trim().is_empty() {
@@ -641,7 +646,7 @@ impl<'a> SessionRunner<'a> {
             return Ok(());
         };
         let plan = NextAttempt {
-            changes: vec!["only its check is run again".to_owned()],
+            changes: vec!["re-run only the check".to_owned()],
             ..log.recovery().next_attempt()
         };
         let conversation = log.recovery().last_attempt_end();
@@ -653,7 +658,7 @@ impl<'a> SessionRunner<'a> {
         };
         self.note_start(log, &plan, &line, supervisor.reaper_id(), None);
         self.flush(log).await?;
-        let ended = process_result_from_output(ChildStatus::Exited(0), answer.as_bytes(), &[]);
+        let ended = process_result_from_output(ChildExitStatus::Exited(0), answer.as_bytes(), &[]);
         let check = self.run_attempt_check(log, &ended, &mut supervisor).await?;
         if check.as_ref().is_some_and(|check| check.ended.was_stopped) {
             self.note_interrupted(log, Some(InterruptedAttempt::default()));
@@ -676,12 +681,12 @@ impl<'a> SessionRunner<'a> {
     /// Returns the conversation that an agent had begun before a crash, if it can be resumed.
     fn resumable_conversation(
         &self,
-        log: &SessionLog<'_, '_>,
+        log: &SessionEventLog<'_, '_>,
         given: Option<&str>,
         ended: &ProcessResult,
     ) -> Option<String> {
         let spec = log.recovery().spec();
-        let can = self.capabilities(spec).has(Capability::Resume) && spec.policy.enabled;
+        let can = self.capabilities(spec).has(RetryCapability::Resume) && spec.policy.enabled;
         let agent = self.agent_of(&spec.command, spec.agent.as_deref())?;
         let (stdout, stderr) = (ended.stdout.text(), ended.stderr.text());
         let told = agent.read_output(&stdout, &stderr).session;
@@ -694,8 +699,8 @@ impl<'a> SessionRunner<'a> {
     }
 
     /// Returns the resumable conversation of an unobserved attempt, from the files on disk.
-    fn conversation_on_disk(&self, log: &SessionLog<'_, '_>) -> Option<String> {
-        let ended = self.process_result_on_disk(log, ChildStatus::Exited(0));
+    fn conversation_on_disk(&self, log: &SessionEventLog<'_, '_>) -> Option<String> {
+        let ended = self.process_result_on_disk(log, ChildExitStatus::Exited(0));
         let given = log.recovery().assigned_conversation().map(str::to_owned);
         self.resumable_conversation(log, given.as_deref(), &ended)
     }
@@ -703,8 +708,8 @@ impl<'a> SessionRunner<'a> {
     /// Returns the result of a child that ended by itself while unobserved.
     fn orphan_result_on_disk(
         &self,
-        log: &SessionLog<'_, '_>,
-        status: ChildStatus,
+        log: &SessionEventLog<'_, '_>,
+        status: ChildExitStatus,
     ) -> Option<ProcessResult> {
         // A check has to be run; so the attempt has to be repeated.
         if log.options().check.is_some() {
@@ -714,7 +719,7 @@ impl<'a> SessionRunner<'a> {
     }
 
     /// Returns the directory of the newest attempt.
-    fn newest_attempt_dir(&self, log: &SessionLog<'_, '_>) -> PathBuf {
+    fn newest_attempt_dir(&self, log: &SessionEventLog<'_, '_>) -> PathBuf {
         let run = log.journal().files_dir();
         let part = log.role_instance();
         let instances = log.journal().with_view(|run| run.run.instances(part));
@@ -722,14 +727,14 @@ impl<'a> SessionRunner<'a> {
     }
 
     /// Returns the full standard output of an unobserved attempt, if all of it is needed.
-    fn full_stdout_on_disk(&self, log: &SessionLog<'_, '_>) -> Option<String> {
+    fn full_stdout_on_disk(&self, log: &SessionEventLog<'_, '_>) -> Option<String> {
         let read = || run_dir::read_run_file(&self.newest_attempt_dir(log).join("stdout.log")).ok();
         let bytes = self.needs_full_output(log).then(read).flatten()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// Returns the timestamps of the output of an unobserved attempt.
-    fn print_times_on_disk(&self, log: &SessionLog<'_, '_>) -> StreamTimestamps {
+    fn print_times_on_disk(&self, log: &SessionEventLog<'_, '_>) -> StreamTimestamps {
         let folder = self.newest_attempt_dir(log);
         StreamTimestamps {
             stdout: OutputTimestamps::from_file_mtime(&folder.join("stdout.log")),
@@ -739,8 +744,8 @@ impl<'a> SessionRunner<'a> {
 
     fn process_result_on_disk(
         &self,
-        log: &SessionLog<'_, '_>,
-        status: ChildStatus,
+        log: &SessionEventLog<'_, '_>,
+        status: ChildExitStatus,
     ) -> ProcessResult {
         let folder = self.newest_attempt_dir(log);
         let read = |name: &str| run_dir::read_run_file(&folder.join(name)).unwrap_or_default();
@@ -755,7 +760,10 @@ fn continued_elsewhere_message(meanwhile: Option<String>) -> String {
 }
 
 /// Returns the accepted answer as text if it is not the whole output.
-fn accepted_text<'t>(log: &SessionLog<'_, '_>, judged: &'t AttemptEvaluation) -> Option<&'t str> {
+fn accepted_text<'t>(
+    log: &SessionEventLog<'_, '_>,
+    judged: &'t AttemptEvaluation,
+) -> Option<&'t str> {
     let accepted = log.options().expect.accepted_part(&judged.answer);
     let is_part = judged.is_extracted || accepted.len() < judged.answer.len();
     is_part.then_some(accepted)
@@ -764,7 +772,7 @@ fn accepted_text<'t>(log: &SessionLog<'_, '_>, judged: &'t AttemptEvaluation) ->
 /// Returns the warning about an output that is too long to be evaluated completely.
 fn partial_evaluation_warning() -> String {
     format!(
-        "its output is longer than {} MiB: what is expected of it was looked for in its first {} KiB and its last {} KiB only",
+        "the output is longer than {} MiB: success criteria were checked only in the first {} KiB and the last {} KiB",
         MAX_WHOLE_OUTPUT >> 20,
         MAX_HEAD_BYTES >> 10,
         MAX_TAIL_BYTES >> 10
@@ -772,7 +780,11 @@ fn partial_evaluation_warning() -> String {
 }
 
 /// Returns the result of an unobserved child, from the files on disk.
-fn process_result_from_output(status: ChildStatus, stdout: &[u8], stderr: &[u8]) -> ProcessResult {
+fn process_result_from_output(
+    status: ChildExitStatus,
+    stdout: &[u8],
+    stderr: &[u8],
+) -> ProcessResult {
     let captured = |bytes: &[u8]| {
         let mut captured = CapturedOutput::default();
         captured.push(bytes);
@@ -798,7 +810,7 @@ struct ChildRunResult {
     /// The full standard output, if it is kept and not too long.
     stdout: Option<String>,
     /// The draft of the answer, if it goes to a file.
-    answer: Option<AnswerFile>,
+    answer: Option<AgentAnswerFile>,
     /// Timestamp of the last tool result.
     last_result: Option<Timestamp>,
     /// Timestamps of the parts of the output.
@@ -815,7 +827,7 @@ struct AttemptObservations<'a> {
     /// The diagnosis of the gateway.
     gateway_diagnosis: Option<Diagnosis>,
     /// The end of the newest API call.
-    last_call: Option<LastCall>,
+    last_call: Option<LastApiCall>,
     /// The usage of the API calls, if the gateway saw them.
     usage: AttemptUsage,
     /// Timestamp of the last progress.

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use unstuck_core::agent::{Agent, CommandChanges, ConversationChoice, Invocation, PromptSource};
-use unstuck_core::decision::{Capabilities, Capability, RandomDraw};
+use unstuck_core::decision::{RandomDraw, RetryCapabilities, RetryCapability};
 use unstuck_core::event::{AttemptFailed, SessionSpec};
-use unstuck_core::planner::{PromptContext, PromptLimits, PromptTemplates};
+use unstuck_core::recovery_plan::{PromptNoteLimits, PromptNoteTemplates, PromptNoteVars};
 use unstuck_core::session_state::NextAttempt;
-use unstuck_core::{Failure, Layer, SessionState};
+use unstuck_core::{Failure, FailureLayer, SessionState};
 use unstuck_files::{DirHandle, read_named};
 
 use super::error::RunError;
@@ -25,20 +25,21 @@ const CUT_OFF_TEMPLATE: &str = "cut_off";
 const ERROR_CONTEXT_TEMPLATE: &str = "error_context";
 
 /// Returns the changes that are possible for a command: for a plain command, only its timeout.
-pub(super) fn capabilities(agent: Option<&Agent>, command: &[String]) -> Capabilities {
+pub(super) fn capabilities(agent: Option<&Agent>, command: &[String]) -> RetryCapabilities {
     // The session itself knows if it has a conversation to continue.
-    let own = agent.map_or(Capabilities::NONE, |agent| {
+    let own = agent.map_or(RetryCapabilities::NONE, |agent| {
         Invocation::parse(agent, command)
             .with_reported_session(Some(String::new()))
             .capabilities()
     });
-    let own = if own.has(Capability::Prompt) {
+    let own = if own.has(RetryCapability::Prompt) {
         // The prompt controls the length of an agent's output.
-        own.with(Capability::OutputLimit)
+        own.with(RetryCapability::OutputLimit)
     } else {
         own
     };
-    own.with(Capability::Timeout).without(Capability::Steps)
+    own.with(RetryCapability::Timeout)
+        .without(RetryCapability::Steps)
 }
 
 /// A command line, with a replacement of its standard input if the prompt comes from there.
@@ -55,7 +56,7 @@ pub(super) struct AttemptCommandBuilder<'a> {
     pub(super) agent: Option<&'a Agent>,
     pub(super) recovery: &'a SessionState,
     pub(super) plan: &'a NextAttempt,
-    pub(super) prompts: &'a PromptTemplates,
+    pub(super) prompts: &'a PromptNoteTemplates,
     /// The steps of the strategy, as a list for the agent.
     pub(super) steps: Option<String>,
     /// The message to a continued conversation about the time since it stopped.
@@ -130,7 +131,7 @@ impl AttemptCommandBuilder<'_> {
         if let Some(text) = &self.plan.prompt_text {
             return Ok(text.clone());
         }
-        let mut context = PromptContext {
+        let mut context = PromptNoteVars {
             task: task_beginning(task),
             step: self.since.step.clone().unwrap_or_default(),
             concurrent_changes: self.since.meanwhile.clone().unwrap_or_default(),
@@ -140,14 +141,14 @@ impl AttemptCommandBuilder<'_> {
         if self.plan.after_interruption {
             context.error.clear();
         }
-        let limits = PromptLimits::default();
+        let limits = PromptNoteLimits::default();
         let mut message = self.prompts.message(CONTINUE_TEMPLATE, &context, &limits)?;
         if let Some(template) = self.plan.template_in_conversation() {
             let first = self.prompts.message(template, &context, &limits)?;
             message = format!("{}\n\n{message}", first.trim_end());
         }
         if let Some(words) = &self.plan.user_message {
-            message = format!("{}\n\nA person says: {words}\n", message.trim_end());
+            message = format!("{}\n\nMessage from the user: {words}\n", message.trim_end());
         }
         Ok(self.with_refused_proposals(message))
     }
@@ -155,7 +156,7 @@ impl AttemptCommandBuilder<'_> {
     /// Appends the reasons why the agent's proposals were refused.
     fn with_refused_proposals(&self, mut text: String) -> String {
         for why in &self.refused_proposals {
-            let said = "Your recovery.json was refused as a whole, and nothing of it was run";
+            let said = "Your recovery.json was rejected as a whole, and none of it was executed";
             text = format!("{}\n\n{said}: {why}\n", text.trim_end());
         }
         text
@@ -163,7 +164,7 @@ impl AttemptCommandBuilder<'_> {
 
     /// Returns a prompt with the planned additions.
     pub(super) fn modified_prompt(&self, original: &str) -> Result<String, RunError> {
-        let (plan, limits) = (self.plan, PromptLimits::default());
+        let (plan, limits) = (self.plan, PromptNoteLimits::default());
         if let Some(text) = &plan.prompt_text {
             return Ok(text.clone());
         }
@@ -179,7 +180,7 @@ impl AttemptCommandBuilder<'_> {
         let is_told = self.recovery.last_failure().is_some() || plan.user_message.is_some();
         if let Some(template) = template.filter(|_| is_told) {
             let own = self.prompt_context();
-            let context = PromptContext {
+            let context = PromptNoteVars {
                 user_message: plan.user_message.clone().unwrap_or_default(),
                 attempt: plan.number,
                 suggestion: self.steps.clone().unwrap_or(own.suggestion),
@@ -188,14 +189,14 @@ impl AttemptCommandBuilder<'_> {
             prompt = self.prompts.apply(&prompt, template, &context, &limits)?;
         }
         if plan.after_interruption {
-            let context = PromptContext::default();
+            let context = PromptNoteVars::default();
             let said = self.prompts.message(CUT_OFF_TEMPLATE, &context, &limits)?;
             prompt = format!("{}\n\n{prompt}", said.trim_end());
         }
         Ok(self.with_refused_proposals(prompt))
     }
 
-    fn prompt_context(&self) -> PromptContext {
+    fn prompt_context(&self) -> PromptNoteVars {
         self.recovery
             .last_failure()
             .map(failure_prompt_context)
@@ -256,16 +257,16 @@ pub(super) fn new_conversation_id(draws: &mut dyn FnMut() -> RandomDraw) -> Stri
     )
 }
 
-fn failure_prompt_context(failed: &AttemptFailed) -> PromptContext {
+fn failure_prompt_context(failed: &AttemptFailed) -> PromptNoteVars {
     let failure = Failure {
         stdout: Some(failed.excerpt.stdout.as_str().into()),
         stderr: Some(failed.excerpt.stderr.as_str().into()),
         validation_errors: failed.validation_errors.clone(),
-        ..Failure::new(Layer::Agent)
+        ..Failure::new(FailureLayer::Agent)
     };
-    PromptContext {
+    PromptNoteVars {
         summary: failed.excerpt.stdout.clone(),
-        ..PromptContext::from_failure(&failure, &failed.diagnosis)
+        ..PromptNoteVars::from_failure(&failure, &failed.diagnosis)
     }
 }
 

@@ -8,7 +8,7 @@ use unstuck_core::money::ActiveBudget;
 use super::budget_tracker::BudgetUsage;
 use super::error::RunError;
 use super::escalation_draft::EscalationDraft;
-use super::session_log::SessionLog;
+use super::session_event_log::SessionEventLog;
 use super::session_runner::SessionRunner;
 use crate::worktree::{Snapshot, SnapshotStore, WorktreeError};
 
@@ -23,7 +23,7 @@ impl SessionRunner<'_> {
     /// Takes a snapshot of the work tree, if possible.
     pub(super) async fn take_snapshot(
         &mut self,
-        log: &mut SessionLog<'_, '_>,
+        log: &mut SessionEventLog<'_, '_>,
         number: u32,
         moment: SnapshotPhase,
     ) -> Option<Snapshot> {
@@ -49,7 +49,7 @@ impl SessionRunner<'_> {
                     None => false,
                 };
                 if !is_told {
-                    let message = format!("the changes of attempts are not kept: {error}");
+                    let message = format!("cannot record the changes of attempts: {error}");
                     self.reporter.warn(&message);
                 }
                 log.disable_snapshots();
@@ -61,7 +61,7 @@ impl SessionRunner<'_> {
     /// Opens the snapshot store, if snapshots are enabled.
     fn open_snapshots(
         &self,
-        log: &SessionLog<'_, '_>,
+        log: &SessionEventLog<'_, '_>,
     ) -> Result<Option<SnapshotStore>, WorktreeError> {
         match self.role {
             Some(role) => Ok(role.snapshots.cloned()),
@@ -70,7 +70,11 @@ impl SessionRunner<'_> {
     }
 
     /// Undoes the changes of a failed attempt, if wanted.
-    pub(super) async fn roll_back_attempt(&mut self, log: &SessionLog<'_, '_>, before: Snapshot) {
+    pub(super) async fn roll_back_attempt(
+        &mut self,
+        log: &SessionEventLog<'_, '_>,
+        before: Snapshot,
+    ) {
         let is_wanted = match self.role {
             Some(role) => role.rollback,
             None => log.options().rollback,
@@ -97,19 +101,21 @@ impl SessionRunner<'_> {
                     None => (String::new(), format!("{id}/{number}")),
                 };
                 if files > 0 {
+                    let noun = if files == 1 { "file" } else { "files" };
                     self.reporter.note(&format!(
-                        "{role}what attempt {number} changed was rolled back ({files} files); unstuck diff {attempt} shows it"
+                        "{role}rolled back the changes of attempt {number} ({files} {noun}); see unstuck diff {attempt}"
                     ));
                 }
                 let commits = restored.commits.len();
                 if commits > 0 {
+                    let noun = if commits == 1 { "commit" } else { "commits" };
                     self.reporter.warn(&format!(
-                        "{role}{commits} commits that the failed attempt made are still there"
+                        "{role}{commits} {noun} of the failed attempt not rolled back"
                     ));
                 }
             }
             Ok(Err(error)) => self.reporter.warn(&format!(
-                "what the failed attempt changed could not be rolled back: {error}"
+                "cannot roll back the changes of the failed attempt: {error}"
             )),
             Err(_) => {}
         }
@@ -118,7 +124,7 @@ impl SessionRunner<'_> {
     /// Returns the budgets of the attempt that is about to begin.
     pub(super) async fn budget_limits(
         &self,
-        log: &SessionLog<'_, '_>,
+        log: &SessionEventLog<'_, '_>,
     ) -> Result<Vec<ActiveBudget>, RunError> {
         let Some(role) = self.role else {
             return Ok(Vec::new());
@@ -141,7 +147,7 @@ impl SessionRunner<'_> {
     /// Returns true if a budget is exhausted and no attempt may be made without approval; then it escalates.
     pub(super) fn is_budget_exhausted(
         &self,
-        log: &mut SessionLog<'_, '_>,
+        log: &mut SessionEventLog<'_, '_>,
         limits: &[ActiveBudget],
     ) -> bool {
         let reached = limits.iter().find_map(|one| one.check_reached(0.0));
@@ -152,7 +158,11 @@ impl SessionRunner<'_> {
     }
 
     /// Asks a person to raise a budget.
-    pub(super) fn escalate_budget(&self, log: &mut SessionLog<'_, '_>, reached: BudgetReached) {
+    pub(super) fn escalate_budget(
+        &self,
+        log: &mut SessionEventLog<'_, '_>,
+        reached: BudgetReached,
+    ) {
         let question = EscalationKind::CostConfirmation;
         let asking = EscalationDraft::without_failure(
             question,
@@ -171,7 +181,7 @@ impl SessionRunner<'_> {
     /// Escalates a role whose command line cannot be built.
     pub(super) fn escalate_invocation_error(
         &mut self,
-        log: &mut SessionLog<'_, '_>,
+        log: &mut SessionEventLog<'_, '_>,
         error: &RunError,
     ) {
         let kind = Kind::ContextError;

@@ -1,7 +1,7 @@
 //! The result of a check command and the message if it fails.
 
-use unstuck_core::event::{FailedCheck, OutputExcerpt};
-use unstuck_core::{Failure, Layer};
+use unstuck_core::event::FailedCheck;
+use unstuck_core::{Failure, FailureLayer};
 
 use super::excerpt::{MAX_EXCERPT_BYTES, tail_excerpt};
 use crate::process::ProcessResult;
@@ -25,7 +25,7 @@ impl CheckOutcome {
             stdout: Some(ended.stdout.text().into()),
             stderr: Some(ended.stderr.text().into()),
             timed_out: ended.timed_out.is_some(),
-            ..Failure::new(Layer::Infra)
+            ..Failure::new(FailureLayer::Infra)
         }
     }
 
@@ -34,10 +34,8 @@ impl CheckOutcome {
         FailedCheck {
             command: self.line.clone(),
             exit_code: self.ended.status.code(),
-            excerpt: OutputExcerpt {
-                stdout: tail_excerpt(&self.ended.stdout.text(), MAX_EXCERPT_BYTES),
-                stderr: tail_excerpt(&self.ended.stderr.text(), MAX_EXCERPT_BYTES),
-            },
+            stdout: tail_excerpt(&self.ended.stdout.text(), MAX_EXCERPT_BYTES),
+            stderr: tail_excerpt(&self.ended.stderr.text(), MAX_EXCERPT_BYTES),
         }
     }
 
@@ -49,7 +47,7 @@ impl CheckOutcome {
 
 /// Returns the message about a failed check: exit code, further facts and the end of its output.
 pub(super) fn check_failure_message(check: &FailedCheck, known: &str) -> String {
-    let written = [check.excerpt.stdout.as_str(), check.excerpt.stderr.as_str()].join("\n");
+    let written = [check.stdout.as_str(), check.stderr.as_str()].join("\n");
     let (line, code) = (&check.command, check.exit_code);
     let text = format!("the check `{line}` failed with exit code {code}{known}");
     match written.trim() {

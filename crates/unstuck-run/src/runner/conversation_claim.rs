@@ -1,7 +1,7 @@
 //! Claims a conversation: only one attempt resumes it at a time, and none while another process continues it.
 #![expect(
     clippy::disallowed_methods,
-    reason = "files in the state folder, out of the agents' reach"
+    reason = "files in the state directory, which agents cannot access"
 )]
 
 use std::collections::hash_map::DefaultHasher;
@@ -14,7 +14,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use unstuck_core::Timestamp;
 use unstuck_core::agent::Agent;
 
-use super::session_log::SessionLog;
+use super::session_event_log::SessionEventLog;
 use super::session_runner::{InterruptedAttempt, SessionRunner, wait_for_stop};
 
 /// Interval at which the conversation is checked.
@@ -38,7 +38,7 @@ impl SessionRunner<'_> {
     /// Waits until a conversation is free and claims it; returns `None` if the run is stopped meanwhile.
     pub(super) async fn claim_conversation(
         &mut self,
-        log: &mut SessionLog<'_, '_>,
+        log: &mut SessionEventLog<'_, '_>,
         conversation: Option<&str>,
     ) -> Option<ConversationClaim> {
         let free = ConversationClaim {
@@ -84,7 +84,7 @@ impl SessionRunner<'_> {
             if !is_told {
                 is_told = true;
                 self.reporter.note(&format!(
-                    "the conversation {conversation} is being continued by somebody else: waiting until that is done (Ctrl-C stops)"
+                    "conversation {conversation} is in use elsewhere; waiting until it is free (Ctrl-C to stop)"
                 ));
             }
             tokio::select! {

@@ -2,15 +2,15 @@
 
 use std::path::PathBuf;
 
-use unstuck_core::agent::{BuildError, ChangeError};
+use unstuck_core::agent::{CommandBuildError, CommandRewriteError};
 use unstuck_core::pipeline::RoleChange;
-use unstuck_core::planner::PromptError;
+use unstuck_core::recovery_plan::PromptNoteError;
 use unstuck_core::{RunId, Timestamp};
 use unstuck_store::StoreError;
 
 use crate::blobs::BlobError;
 use crate::process::ProcessError;
-use crate::prompt::PromptFault;
+use crate::prompt::RolePromptError;
 
 /// An error of running a session or pipeline.
 #[derive(Debug, thiserror::Error)]
@@ -26,12 +26,12 @@ pub enum RunError {
     Process(#[from] ProcessError),
     /// The prompt could not be changed.
     #[error(transparent)]
-    Prompt(#[from] PromptError),
+    Prompt(#[from] PromptNoteError),
     /// The command of a role could not be built.
     #[error(transparent)]
-    Invocation(#[from] BuildError),
+    Invocation(#[from] CommandBuildError),
     /// A file of unstuck itself could not be read or written.
-    #[error("cannot keep {}", path.display())]
+    #[error("cannot store {}", path.display())]
     File {
         /// Path of the file.
         path: PathBuf,
@@ -43,10 +43,10 @@ pub enum RunError {
     Output(#[from] BlobError),
     /// The command line could not be changed.
     #[error(transparent)]
-    Command(#[from] ChangeError),
+    Command(#[from] CommandRewriteError),
     /// The prompt of a role could not be rendered.
     #[error(transparent)]
-    PromptRender(#[from] PromptFault),
+    PromptRender(#[from] RolePromptError),
     /// No earlier run has an output of a role that the selected roles need.
     #[error(
         "no earlier run of this project has an output of `{role}`, which the selected roles need"
@@ -56,7 +56,7 @@ pub enum RunError {
         role: String,
     },
     /// An output that should be reused is gone.
-    #[error("the output of `{role}` is not there any more, or was changed: {why}")]
+    #[error("the output of `{role}` is missing or has changed: {why}")]
     OutputMissing {
         /// The role.
         role: String,
@@ -65,7 +65,7 @@ pub enum RunError {
     },
     /// The completed roles used a configuration that has changed since.
     #[error(
-        "what run {run} has done was made from something else: {}",
+        "inputs of completed roles in run {run} have changed: {}",
         describe_changes(changes)
     )]
     InputsChanged {
@@ -75,7 +75,7 @@ pub enum RunError {
         changes: Vec<RoleChange>,
     },
     /// The run cannot continue until a budget escalation is answered.
-    #[error("run {run} waits for an answer about money: {reason}")]
+    #[error("run {run} needs your input: {reason}")]
     BudgetApprovalPending {
         /// The run.
         run: RunId,
@@ -93,7 +93,7 @@ pub enum RunError {
         why: String,
     },
     /// Another process supervises the run.
-    #[error("run {run} is driven by process {pid} on {host}, last seen {seen}")]
+    #[error("run {run} is already active (pid {pid} on {host}, last seen {seen})")]
     AlreadyActive {
         /// The run.
         run: RunId,

@@ -2,22 +2,22 @@
 
 use unstuck_core::Timestamp;
 use unstuck_core::command_policy::sanitize;
-use unstuck_core::decision::{Capability, CostEstimate, ProposedAction};
+use unstuck_core::decision::{CostEstimate, ProposedAction, RetryCapability};
 use unstuck_core::escalation::{
-    self, AnswerOption, EscalationContext, EscalationDeadline, EscalationDetails, NextModel,
+    self, AnswerOption, AnswerOptionsInput, EscalationDeadline, EscalationDetails, NextModel,
 };
 use unstuck_core::event::EscalationOpened;
-use unstuck_core::planner::shell_quote;
+use unstuck_core::recovery_plan::shell_quote;
 
 use super::escalation_draft::EscalationDraft;
-use super::session_log::SessionLog;
+use super::session_event_log::SessionEventLog;
 use super::session_runner::SessionRunner;
 use super::stored_stdin::StoredStdin;
 use crate::process::StdinContents;
 
 impl SessionRunner<'_> {
     /// Escalates to a person, with all known details.
-    pub(super) fn escalate(&self, log: &mut SessionLog<'_, '_>, asking: EscalationDraft) {
+    pub(super) fn escalate(&self, log: &mut SessionEventLog<'_, '_>, asking: EscalationDraft) {
         let now = self.clock.timestamp();
         let repair = asking.proposed.as_ref().and_then(ProposedAction::repair_id);
         let repair = repair.map(str::to_owned);
@@ -42,7 +42,7 @@ impl SessionRunner<'_> {
 
     fn escalation_details(
         &self,
-        log: &SessionLog<'_, '_>,
+        log: &SessionEventLog<'_, '_>,
         asking: &EscalationDraft,
         repair: Option<&str>,
         now: Timestamp,
@@ -55,7 +55,7 @@ impl SessionRunner<'_> {
                 .with_view(|run| Some(run.repairs.get(id)?.proposed.command.clone()))
         });
         let from = recovery.model();
-        let next = from.filter(|_| can.has(Capability::Model));
+        let next = from.filter(|_| can.has(RetryCapability::Model));
         let next = next.and_then(|from| Some((from, self.suggested_model(asking, from)?)));
         let estimate = next
             .as_ref()
@@ -63,14 +63,14 @@ impl SessionRunner<'_> {
         let unrepeatable = self.unrepeatable_reason(log);
         let choices = escalation::answer_options(
             asking.why,
-            &EscalationContext {
+            &AnswerOptionsInput {
                 repair: command.as_deref(),
                 role: log.role_instance().map(|part| part.role.as_str()),
                 iterations: None,
                 settings: 0,
                 budget: asking.budget.as_ref(),
                 is_unrepeatable: unrepeatable.is_some(),
-                accepts_message: can.has(Capability::Prompt),
+                accepts_message: can.has(RetryCapability::Prompt),
                 model: next.as_ref().map(|(from, to)| NextModel {
                     from,
                     to,
@@ -111,7 +111,7 @@ impl SessionRunner<'_> {
     /// Returns the deadline of the default answer; by default, an agent's conversation is never given up.
     fn escalation_deadline(
         &self,
-        log: &SessionLog<'_, '_>,
+        log: &SessionEventLog<'_, '_>,
         asking: &EscalationDraft,
         now: Timestamp,
         choices: &[AnswerOption],
@@ -128,7 +128,7 @@ impl SessionRunner<'_> {
     }
 
     /// Returns the reason why the command cannot be re-run after this process ends, if there is one.
-    fn unrepeatable_reason(&self, log: &SessionLog<'_, '_>) -> Option<String> {
+    fn unrepeatable_reason(&self, log: &SessionEventLog<'_, '_>) -> Option<String> {
         let recovery = log.recovery();
         if let Some(why) = &recovery.spec().unrepeatable_reason {
             return Some(why.clone());
@@ -152,7 +152,7 @@ impl SessionRunner<'_> {
 }
 
 /// Returns the id of a session's escalation: that of the run if it has only one session.
-fn escalation_id(log: &SessionLog<'_, '_>) -> String {
+fn escalation_id(log: &SessionEventLog<'_, '_>) -> String {
     let recovery = log.recovery();
     let number = recovery.escalation_count() + 1;
     match log.role_instance() {

@@ -1,7 +1,9 @@
 //! The draft of an escalation.
 
 use unstuck_core::decision::{CostEstimate, EscalationReason, ProposedAction};
-use unstuck_core::escalation::{self, DeadlinePolicy, EscalationContext, EscalationDetails};
+use unstuck_core::escalation::{
+    self, AnswerOptionsInput, EscalationDeadlinePolicy, EscalationDetails,
+};
 use unstuck_core::event::{BudgetReached, EscalationKind};
 use unstuck_core::{Kind, Timestamp};
 
@@ -40,8 +42,8 @@ impl EscalationDraft {
 pub(super) fn run_escalation_details(
     asking: &EscalationDraft,
     doing: String,
-    circumstances: &EscalationContext<'_>,
-    patience: &DeadlinePolicy,
+    circumstances: &AnswerOptionsInput<'_>,
+    patience: &EscalationDeadlinePolicy,
     now: Timestamp,
 ) -> EscalationDetails {
     let choices = escalation::answer_options(asking.why, circumstances);

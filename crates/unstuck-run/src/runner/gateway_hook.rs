@@ -1,7 +1,7 @@
 //! The hook that attaches the private gateway to an attempt, to observe its LLM API calls.
 
 use unstuck_core::agent::Agent;
-use unstuck_core::event::{AttemptUsage, BudgetReached, LastCall};
+use unstuck_core::event::{AttemptUsage, BudgetReached, LastApiCall};
 use unstuck_core::loop_detection::LoopSignal;
 use unstuck_core::money::ActiveBudget;
 use unstuck_core::{Diagnosis, RetryPolicy, RunId, SessionId, Timestamp};
@@ -29,6 +29,8 @@ pub struct AttemptInfo<'a> {
     pub is_role: bool,
     /// The budgets that apply while it runs.
     pub budgets: &'a [ActiveBudget],
+    /// True if it probes whether a failing API works again: the session is parked.
+    pub is_probe: bool,
 }
 
 /// Attaches gateways to attempts.
@@ -70,7 +72,7 @@ pub trait GatewayAttachment {
     fn conversation(&self) -> Option<String>;
 
     /// Returns the end of this attempt's newest API call; `None` if there was none or it was not observed.
-    fn last_call(&self) -> Option<LastCall>;
+    fn last_call(&self) -> Option<LastApiCall>;
 
     /// Returns the exhausted budget for which calls are refused, if there is one.
     fn budget_reached(&self) -> Option<BudgetReached>;

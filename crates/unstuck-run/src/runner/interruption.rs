@@ -1,7 +1,7 @@
 //! The reason why a run was stopped early, and its exit code.
 #![expect(
     clippy::disallowed_methods,
-    reason = "files in the state folder, out of the agents' reach"
+    reason = "files in the state directory, which agents cannot access"
 )]
 
 use std::fs;
@@ -12,7 +12,7 @@ use unstuck_core::RunId;
 use unstuck_core::event::InterruptionCause;
 
 use super::reporter::SessionReporter;
-use crate::process::{StopCause, StopRequest};
+use crate::process::{StopRequest, StopRequestSignal};
 
 /// The reason why a run was stopped early.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl Interruption {
             (Some(cause), _) => Self::by_signal(cause, state, run),
             (None, Some(error)) => Self::by_lost_output(error),
             (None, None) if !reporter.is_open() => Self {
-                reason: "nobody read its output any more".to_owned(),
+                reason: "output was closed (broken pipe)".to_owned(),
                 ..Self::by_person()
             },
             (None, None) => Self::by_person(),
@@ -42,16 +42,16 @@ impl Interruption {
     }
 
     /// Returns the reason of a stop by a signal; a stop request file means that a person asked for it by name.
-    pub(super) fn by_signal(cause: StopCause, state: &Path, run: &RunId) -> Self {
+    pub(super) fn by_signal(cause: StopRequestSignal, state: &Path, run: &RunId) -> Self {
         match cause {
-            StopCause::Interrupt => Self::by_person(),
+            StopRequestSignal::Interrupt => Self::by_person(),
             _ if is_stop_requested(state, run) => Self::by_person(),
-            StopCause::Terminate => Self {
+            StopRequestSignal::Terminate => Self {
                 by: InterruptionCause::Sigterm,
                 reason: "terminated by SIGTERM".to_owned(),
                 exit_code: 143,
             },
-            StopCause::HangUp => Self {
+            StopRequestSignal::HangUp => Self {
                 by: InterruptionCause::Sighup,
                 reason: "terminated by SIGHUP".to_owned(),
                 exit_code: 129,
@@ -71,7 +71,7 @@ impl Interruption {
     fn by_person() -> Self {
         Self {
             by: InterruptionCause::Person,
-            reason: "stopped by a person".to_owned(),
+            reason: "stopped by the user".to_owned(),
             exit_code: 130,
         }
     }

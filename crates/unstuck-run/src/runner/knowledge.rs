@@ -3,8 +3,8 @@
 use unstuck_core::Classifier;
 use unstuck_core::agent::Agents;
 use unstuck_core::decision::ModelCatalog;
-use unstuck_core::knowledge::Playbook;
-use unstuck_core::planner::PromptTemplates;
+use unstuck_core::knowledge::RecoveryKnowledge;
+use unstuck_core::recovery_plan::PromptNoteTemplates;
 
 /// A source of knowledge, including the user's own additions.
 pub trait RunKnowledgeSource {
@@ -12,13 +12,13 @@ pub trait RunKnowledgeSource {
     fn classifier(&self) -> &Classifier;
 
     /// Returns the strategies for failures.
-    fn playbook(&self) -> &Playbook;
+    fn playbook(&self) -> &RecoveryKnowledge;
 
     /// Returns the models and their fallbacks.
     fn catalog(&self) -> &ModelCatalog;
 
     /// Returns the prompt templates.
-    fn prompts(&self) -> &PromptTemplates;
+    fn prompts(&self) -> &PromptNoteTemplates;
 
     /// Returns the known agents.
     fn agents(&self) -> &Agents;
@@ -26,21 +26,21 @@ pub trait RunKnowledgeSource {
 
 /// The knowledge used while a session runs.
 #[derive(Clone, Copy)]
-pub struct RunKnowledge<'a> {
+pub struct RunKnowledgeBase<'a> {
     /// The source of the knowledge.
     pub source: &'a dyn RunKnowledgeSource,
     /// The strategies of a role, if it has its own.
-    pub own_playbook: Option<&'a Playbook>,
+    pub own_playbook: Option<&'a RecoveryKnowledge>,
     /// The version of the knowledge.
     pub version: &'a str,
 }
 
-impl<'a> RunKnowledge<'a> {
+impl<'a> RunKnowledgeBase<'a> {
     pub(super) fn classifier(&self) -> &'a Classifier {
         self.source.classifier()
     }
 
-    pub(super) fn playbook(&self) -> &'a Playbook {
+    pub(super) fn playbook(&self) -> &'a RecoveryKnowledge {
         self.own_playbook.unwrap_or_else(|| self.source.playbook())
     }
 
@@ -48,7 +48,7 @@ impl<'a> RunKnowledge<'a> {
         self.source.catalog()
     }
 
-    pub(super) fn prompts(&self) -> &'a PromptTemplates {
+    pub(super) fn prompts(&self) -> &'a PromptNoteTemplates {
         self.source.prompts()
     }
 

@@ -84,7 +84,7 @@ fn is_more_specific(seen: Kind, own: Kind) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use unstuck_core::{ClockReading, Failure, Layer, Level, Timestamp, classify};
+    use unstuck_core::{ClockReading, Failure, FailureLayer, RecoveryLevel, Timestamp, classify};
 
     use super::*;
 
@@ -140,7 +140,7 @@ mod tests {
         let chosen = merge_diagnoses(own, Some(&seen), true);
         assert_eq!(
             (chosen.layer, chosen.level),
-            (Layer::Api, Some(Level::Same))
+            (FailureLayer::Api, Some(RecoveryLevel::Same))
         );
     }
 
@@ -160,7 +160,7 @@ mod tests {
                 let chosen = merge_diagnoses(own.clone(), Some(&seen), is_cause);
                 assert_eq!(
                     (chosen.kind, chosen.layer),
-                    (Kind::Timeout, Layer::Api),
+                    (Kind::Timeout, FailureLayer::Api),
                     "{screen}"
                 );
             }

@@ -4,18 +4,19 @@
 //! step, executes it, and records the result. Decisions are on disk before they are executed.
 
 mod abort;
-mod answer;
-mod answer_file;
+mod agent_answer_file;
 mod attempt;
 mod attempt_command;
 mod attempt_snapshots;
 mod budget_tracker;
 mod check_outcome;
+mod child_supervisor_pool;
 mod conversation_claim;
 mod error;
 mod escalate;
+mod escalation_answer;
 mod escalation_draft;
-mod evaluate;
+mod evaluate_attempt;
 mod excerpt;
 mod gateway_hook;
 mod interruption;
@@ -29,42 +30,41 @@ pub mod pipeline;
 mod repair;
 mod reporter;
 mod resume;
-mod retry_preview;
+mod retry_prompt_preview;
 mod role_command;
 mod role_context;
+mod run_event_log;
 mod run_lease;
-mod run_log;
 mod run_request;
 mod run_result;
-mod session_log;
+mod session_event_log;
 mod session_repair;
 mod session_runner;
+mod steps_for_agent;
 mod stored_stdin;
-mod supervisor_pool;
-mod tool_steps;
 mod wait;
 
-pub use abort::{AbortContext, why_not_resumable};
-pub use answer::{
-    HumanAnswer, RetryRequest, expire_escalations, record_answer, record_answer_with_changes,
-    request_retry,
-};
-pub use answer_file::{resolve_target, write_atomically};
+pub use abort::{RunEnder, why_not_resumable};
+pub use agent_answer_file::{resolve_target, write_atomically};
+pub use child_supervisor_pool::ChildSupervisorPool;
 pub use error::RunError;
+pub use escalation_answer::{
+    HumanAnswer, SessionRetryRequest, expire_escalations, record_answer,
+    record_answer_with_changes, request_retry,
+};
 pub use gateway_hook::{AttemptInfo, GatewayAttachment, GoBetween};
 pub use interruption::{clear_stop_request, request_stop};
-pub use knowledge::{RunKnowledge, RunKnowledgeSource};
-pub use notify_hook::{EventWriter, Notifier};
+pub use knowledge::{RunKnowledgeBase, RunKnowledgeSource};
+pub use notify_hook::{EventWriter, NotificationBuilder};
 pub use os_text_escape::{escape, unescape};
 pub use repair::{
-    RepairCatalogSource, RepairContext, RepairCoordinator, RepairMode, RepairSettings,
+    RepairCatalogSource, RepairCoordinator, RepairMode, RepairSettings, SharedRepairContext,
     before_repair_label,
 };
 pub use reporter::{OutputChannel, RunReporter, SessionReporter};
-pub use retry_preview::{PromptPreview, RetryPreview};
+pub use retry_prompt_preview::{RetryPreviewInput, RetryPromptPreview};
 pub use role_context::{RoleContext, RoleInvocation};
 pub use run_lease::{current_owner, is_alive, is_held_here};
 pub use run_request::{AttemptOptions, RequestedRepairMode, RunRequest};
 pub use run_result::{ChildExit, RunResult};
 pub use session_runner::SessionRunner;
-pub use supervisor_pool::SupervisorPool;

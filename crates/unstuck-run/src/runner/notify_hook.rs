@@ -2,17 +2,17 @@
 
 use unstuck_core::views::RunProjection;
 use unstuck_core::{Event, EventRecord, Timestamp};
-use unstuck_store::{Append, NewMessage, Store, StoreError};
+use unstuck_store::{Append, NewOutboxMessage, Store, StoreError};
 
-/// Computes the notifications about events.
-pub trait Notifier: Send + Sync {
+/// Builds the notifications about events; they are sent elsewhere.
+pub trait NotificationBuilder: Send + Sync {
     /// Returns the notifications about events that are about to be written; `run` is the view before these events.
     fn notifications_for(
         &self,
         run: &RunProjection,
         events: &[Event],
         at: Timestamp,
-    ) -> Vec<NewMessage>;
+    ) -> Vec<NewOutboxMessage>;
 }
 
 /// Writes events of runs that other processes may supervise, with their notifications.
@@ -21,7 +21,7 @@ pub struct EventWriter<'a> {
     /// The store.
     pub store: &'a Store,
     /// Computes the notifications; `None` if none are sent.
-    pub notifier: Option<&'a dyn Notifier>,
+    pub notifier: Option<&'a dyn NotificationBuilder>,
 }
 
 impl EventWriter<'_> {

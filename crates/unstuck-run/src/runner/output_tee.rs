@@ -6,7 +6,7 @@ use unstuck_core::loop_detection::{LoopDetector, LoopLimits, LoopSignal, ToolRes
 use unstuck_core::redact::Redactor;
 use unstuck_core::{SessionState, Timestamp};
 
-use super::answer_file::AnswerFile;
+use super::agent_answer_file::AgentAnswerFile;
 use super::gateway_hook::GatewayAttachment;
 use super::output_timestamps::OutputTimestamps;
 use super::reporter::{OutputChannel, SessionReporter};
@@ -27,7 +27,7 @@ pub(super) struct OutputTee<'a, 'r> {
     pub(super) stderr: Option<Kept<'r>>,
     pub(super) input: Option<StoredStdin>,
     pub(super) redactor: &'r Redactor,
-    pub(super) watch: Option<LoopWatch>,
+    pub(super) watch: Option<LiveLoopDetector>,
     pub(super) gateway: Option<AttachedGateway<'a>>,
     /// The full standard output, up to its limit, if it is evaluated or used as a whole.
     pub(super) full_stdout: Option<Vec<u8>>,
@@ -36,21 +36,21 @@ pub(super) struct OutputTee<'a, 'r> {
     /// Timestamps of the parts of the standard error.
     pub(super) stderr_times: OutputTimestamps,
     /// The draft of the attempt's answer, if it goes to a file.
-    pub(super) answer: Option<AnswerFile>,
+    pub(super) answer: Option<AgentAnswerFile>,
     /// Counts the tool results, if the agent's stream contains them.
     pub(super) results: Option<ToolResultCounter>,
     /// Timestamp of the last tool result.
     pub(super) last_result: Option<Timestamp>,
 }
 
-/// Everything collected when the child has ended.
+/// The output and the observations collected until the child ended.
 pub(super) struct CollectedOutput {
     /// The loop signal, if the agent was stuck.
     pub(super) loop_signal: Option<LoopSignal>,
     /// The full standard output, if it is kept.
     pub(super) full_stdout: Option<Vec<u8>>,
     /// The draft of the answer, if it goes to a file.
-    pub(super) answer: Option<AnswerFile>,
+    pub(super) answer: Option<AgentAnswerFile>,
     /// Timestamp of the last tool result.
     pub(super) last_result: Option<Timestamp>,
     /// Timestamps of the parts of both streams.
@@ -122,14 +122,14 @@ impl OutputTee<'_, '_> {
     }
 }
 
-/// Checks a running agent for loops.
-pub(super) struct LoopWatch {
+/// Detects that a running agent repeats itself.
+pub(super) struct LiveLoopDetector {
     detector: LoopDetector,
     last_write: Instant,
     loop_signal: Option<LoopSignal>,
 }
 
-impl LoopWatch {
+impl LiveLoopDetector {
     pub(super) fn new(limits: &LoopLimits, agent: Option<&Agent>) -> Self {
         Self {
             detector: LoopDetector::new(limits, agent),

@@ -1,7 +1,7 @@
 //! Resumes a run: after a crash, after a stop, or when a person has answered.
 #![expect(
     clippy::disallowed_methods,
-    reason = "files in the state folder, out of the agents' reach"
+    reason = "files in the state directory, which agents cannot access"
 )]
 
 use std::collections::BTreeMap;
@@ -14,13 +14,13 @@ use unstuck_core::event::{EscalationOpened, EscalationResolved, Event, RunOutcom
 use unstuck_core::{EventRecord, RunId, SessionState, Timestamp};
 use unstuck_store::StoreError;
 
-use super::answer;
 use super::error::RunError;
+use super::escalation_answer;
 use super::notify_hook::EventWriter;
+use super::run_event_log::RunEventLog;
 use super::run_lease::{RunLease, wait_until_lost};
-use super::run_log::RunLog;
 use super::run_result::RunResult;
-use super::session_log::SessionLog;
+use super::session_event_log::SessionEventLog;
 use super::session_runner::{SessionRunner, wait_for_stop};
 use super::stored_stdin::StoredStdin;
 use crate::process::{ProcessId, Stdin};
@@ -46,10 +46,10 @@ impl SessionRunner<'_> {
             why: why.to_owned(),
         };
         wait_for_orphans(&events).await;
-        let journal = RunLog::reopen(self.run_storage(), &events, held);
-        let journal = journal.ok_or_else(|| refuse("it has no beginning"))?;
+        let journal = RunEventLog::reopen(self.run_storage(), &events, held);
+        let journal = journal.ok_or_else(|| refuse("its start event is missing"))?;
         let journal = journal.with_notifier(self.notifier);
-        let log = SessionLog::reopen(&journal, &events);
+        let log = SessionEventLog::reopen(&journal, &events);
         let mut log = log.ok_or_else(|| refuse("it is a pipeline"))?;
         if let Some(why) = not_resumable_reason(log.recovery()) {
             return Err(refuse(&why));
@@ -60,7 +60,7 @@ impl SessionRunner<'_> {
         self.restore_stdin(&log)?;
         let after = match log.recovery().run_finished() {
             Some(end) => end.reason.clone(),
-            None => "the process that drove it ended".to_owned(),
+            None => "previous process exited unexpectedly".to_owned(),
         };
         let (now, pid) = (self.clock.timestamp(), std::process::id());
         log.note(
@@ -83,7 +83,7 @@ impl SessionRunner<'_> {
     /// Waits until a person has answered, or until the run is stopped.
     pub(super) async fn wait_for_answer(
         &mut self,
-        log: &mut SessionLog<'_, '_>,
+        log: &mut SessionEventLog<'_, '_>,
     ) -> Result<(), RunError> {
         self.flush(log).await?;
         let run = log.recovery().id().clone();
@@ -119,7 +119,7 @@ impl SessionRunner<'_> {
     }
 
     /// Restores the standard input of a resumed run.
-    fn restore_stdin(&mut self, log: &SessionLog<'_, '_>) -> Result<(), RunError> {
+    fn restore_stdin(&mut self, log: &SessionEventLog<'_, '_>) -> Result<(), RunError> {
         let run = log.recovery().id();
         match StoredStdin::new(self.state, run).restore() {
             Ok(Some(bytes)) => *self.stdin = Stdin::from_bytes(bytes),
@@ -135,26 +135,30 @@ impl SessionRunner<'_> {
     }
 
     /// Deletes the stored standard input once it is no longer needed; a role has its prompt instead.
-    pub(super) fn delete_stored_stdin(&self, log: &SessionLog<'_, '_>) {
+    pub(super) fn delete_stored_stdin(&self, log: &SessionEventLog<'_, '_>) {
         if self.role.is_none() && log.is_finished() {
             StoredStdin::new(self.state, log.recovery().id()).delete();
         }
     }
 
-    pub(super) fn exit_record_path(&self, log: &SessionLog<'_, '_>, number: u32) -> PathBuf {
+    pub(super) fn exit_record_path(&self, log: &SessionEventLog<'_, '_>, number: u32) -> PathBuf {
         let session = log.recovery().spec().session.as_str();
         self.state.join(format!("{session}-{number}.exit"))
     }
 
     /// Deletes the exit records of all attempts, since all events are on disk by now.
-    pub(super) fn delete_all_exit_records(&self, log: &SessionLog<'_, '_>) {
+    pub(super) fn delete_all_exit_records(&self, log: &SessionEventLog<'_, '_>) {
         for number in 1..=log.recovery().attempt_count() {
             let _ = fs::remove_file(self.exit_record_path(log, number));
         }
     }
 
     /// Deletes the exit record of an attempt whose end is on disk by now; earlier, a crash would lose it.
-    pub(super) fn delete_exit_records(&self, log: &SessionLog<'_, '_>, written: &[EventRecord]) {
+    pub(super) fn delete_exit_records(
+        &self,
+        log: &SessionEventLog<'_, '_>,
+        written: &[EventRecord],
+    ) {
         for recorded in written {
             let number = match &recorded.event {
                 Event::AttemptFailed(attempt) => attempt.end.number,
@@ -179,7 +183,7 @@ pub(super) async fn expire_escalation(
     let Some(deadline) = deadline.filter(|deadline| deadline.at <= now) else {
         return Ok(());
     };
-    match answer::record_default_answer(scribe, run, asked, deadline.answer, now).await {
+    match escalation_answer::record_default_answer(scribe, run, asked, deadline.answer, now).await {
         // Another process has answered it first.
         Err(RunError::Store(StoreError::AlreadyAnswered { .. })) => Ok(()),
         done => done,
@@ -197,8 +201,11 @@ pub(super) fn not_resumable_reason(recovery: &SessionState) -> Option<String> {
             RunOutcome::Failed if unrepeatable.is_some() => {
                 format!("it failed, and {}", unrepeatable.unwrap_or_default())
             }
-            RunOutcome::Failed => format!("it failed, and that was passed on: {}", end.reason),
-            _ => "it is done".to_owned(),
+            RunOutcome::Failed => format!(
+                "it failed, and the failure was passed through: {}",
+                end.reason
+            ),
+            _ => "it has already succeeded".to_owned(),
         });
     }
     if let Some(why) = unrepeatable {
@@ -206,7 +213,7 @@ pub(super) fn not_resumable_reason(recovery: &SessionState) -> Option<String> {
     }
     let cwd = &recovery.spec().cwd;
     let is_there = std::path::Path::new(cwd).is_dir();
-    (!is_there).then(|| format!("its folder {cwd} is not there any more"))
+    (!is_there).then(|| format!("its directory {cwd} no longer exists"))
 }
 
 /// Waits until the processes of a dead supervisor have ended: two agents must not work in one directory.

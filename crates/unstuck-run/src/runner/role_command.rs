@@ -1,13 +1,13 @@
 //! The command line of a role: built for each attempt, with the planned changes.
 #![expect(
     clippy::disallowed_methods,
-    reason = "files in the state folder, out of the agents' reach"
+    reason = "files in the state directory, which agents cannot access"
 )]
 
 use std::path::PathBuf;
 
-use unstuck_core::agent::{CommandInputs, ConversationRef, PromptChannel};
-use unstuck_core::decision::{Capabilities, Capability};
+use unstuck_core::agent::{AgentCommandInputs, ConversationStart, PromptChannel};
+use unstuck_core::decision::{RetryCapabilities, RetryCapability};
 use unstuck_core::event::SessionSpec;
 use unstuck_core::session_state::NextAttempt;
 
@@ -16,21 +16,21 @@ use super::attempt_command::{
 };
 use super::error::RunError;
 use super::role_context::RoleInvocation;
-use super::session_log::SessionLog;
+use super::session_event_log::SessionEventLog;
 use super::session_runner::SessionRunner;
-use super::tool_steps::strategy_steps;
+use super::steps_for_agent::strategy_steps;
 use crate::blobs::BlobStore;
 
 impl SessionRunner<'_> {
     /// Returns the changes that are possible for a session.
-    pub(super) fn capabilities(&self, spec: &SessionSpec) -> Capabilities {
+    pub(super) fn capabilities(&self, spec: &SessionSpec) -> RetryCapabilities {
         match self.role {
             Some(role) => role
                 .invocation
                 .agent
                 .call_capabilities(&role.invocation.agent_call())
                 // The steps are part of the agent's prompt.
-                .with(Capability::Steps),
+                .with(RetryCapability::Steps),
             None => {
                 let agent = self.agent_of(&spec.command, spec.agent.as_deref());
                 attempt_command::capabilities(agent, &spec.command)
@@ -42,7 +42,7 @@ impl SessionRunner<'_> {
     pub(super) fn role_command_line(
         &mut self,
         role: &RoleInvocation,
-        log: &SessionLog<'_, '_>,
+        log: &SessionEventLog<'_, '_>,
         plan: &NextAttempt,
         since: ContinuationContext,
     ) -> Result<AttemptCommandLine, RunError> {
@@ -80,15 +80,15 @@ impl SessionRunner<'_> {
         let given =
             (plan.resume.is_none() && takes_id).then(|| new_conversation_id(self.random_draws));
         let session = match &plan.resume {
-            Some(id) => ConversationRef::Resume {
+            Some(id) => ConversationStart::Resume {
                 id,
                 message: &message,
             },
-            None => ConversationRef::New {
+            None => ConversationStart::New {
                 id: given.as_deref(),
             },
         };
-        let built = role.agent.build_command(&CommandInputs {
+        let built = role.agent.build_command(&AgentCommandInputs {
             prompt: &prompt,
             prompt_file: file.as_deref(),
             model: plan.model.as_deref().or(role.model.as_deref()),
@@ -105,7 +105,7 @@ impl SessionRunner<'_> {
     }
 
     /// Writes a copy of the prompt to the project.
-    fn write_prompt_copy(&self, log: &SessionLog<'_, '_>, number: u32, told: &str) {
+    fn write_prompt_copy(&self, log: &SessionEventLog<'_, '_>, number: u32, told: &str) {
         let shown = self.redactor.redact(told);
         if let Some(part) = log.role_instance() {
             log.journal().write_role_file(part, "prompt.md", &shown);
@@ -119,7 +119,7 @@ impl SessionRunner<'_> {
     fn write_prompt_file(
         &self,
         role: &RoleInvocation,
-        log: &SessionLog<'_, '_>,
+        log: &SessionEventLog<'_, '_>,
         number: u32,
         told: &str,
     ) -> Result<Option<PathBuf>, RunError> {
@@ -143,7 +143,10 @@ impl SessionRunner<'_> {
     }
 
     /// Stores the output of a role by its content, with a copy in the project.
-    pub(super) fn store_role_output(&self, log: &SessionLog<'_, '_>) -> Result<String, RunError> {
+    pub(super) fn store_role_output(
+        &self,
+        log: &SessionEventLog<'_, '_>,
+    ) -> Result<String, RunError> {
         let text = self.redactor.redact(log.answer()).into_owned();
         if let Some(part) = log.role_instance() {
             log.journal().write_role_file(part, "output.md", &text);
@@ -171,7 +174,7 @@ fn with_length_limit(prompt: String, factor: Option<f64>, most: Option<u64>) -> 
                 clippy::cast_precision_loss,
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
-                reason = "a number of characters, told to an agent"
+                reason = "a character limit stated in a prompt"
             )]
             let most = (most as f64 * factor) as u64;
             format!("Keep your answer below {most} characters.")

@@ -2,11 +2,11 @@
 
 use std::cell::Cell;
 
-use unstuck_core::agent::{Agent, CommandInputs};
+use unstuck_core::agent::{Agent, AgentCommandInputs};
 use unstuck_core::loop_detection::LoopLimits;
 
 use super::budget_tracker::BudgetTracker;
-use crate::prompt::PromptFault;
+use crate::prompt::RolePromptError;
 use crate::worktree::SnapshotStore;
 
 /// The command of a role before any changes.
@@ -29,7 +29,7 @@ pub struct RoleInvocation {
     /// Longest output, in characters.
     pub max_output: Option<u64>,
     /// The error of rendering the prompt, if there was one.
-    pub prompt_fault: Option<PromptFault>,
+    pub prompt_fault: Option<RolePromptError>,
 }
 
 /// The context of a running role.
@@ -52,14 +52,14 @@ pub struct RoleContext<'a> {
 
 impl RoleInvocation {
     /// Returns the inputs of the agent's command line.
-    pub(super) fn agent_call(&self) -> CommandInputs<'_> {
-        CommandInputs {
+    pub(super) fn agent_call(&self) -> AgentCommandInputs<'_> {
+        AgentCommandInputs {
             command: &self.command,
             prompt: &self.prompt,
             model: self.model.as_deref(),
             tools: &self.tools,
             args: &self.args,
-            ..CommandInputs::default()
+            ..AgentCommandInputs::default()
         }
     }
 }

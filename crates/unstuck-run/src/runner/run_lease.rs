@@ -9,7 +9,9 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use unstuck_core::{RunId, Timestamp};
-use unstuck_store::{ClaimOutcome, ClaimRequest, Lease, LeaseOwner, LeaseToken, Store, StoreError};
+use unstuck_store::{
+    Lease, LeaseClaim, LeaseClaimOutcome, LeaseOwner, LeaseToken, Store, StoreError,
+};
 
 use super::error::RunError;
 use crate::clock::Clock;
@@ -33,8 +35,8 @@ impl RunLease {
         clock: Clock,
     ) -> Result<Self, RunError> {
         match store.claim(claim_request(run, clock)).await? {
-            ClaimOutcome::Granted(token) => Ok(Self::with_heartbeat(store, token, clock)),
-            ClaimOutcome::HeldBy(lease) => Err(already_active_error(lease)),
+            LeaseClaimOutcome::Granted(token) => Ok(Self::with_heartbeat(store, token, clock)),
+            LeaseClaimOutcome::HeldBy(lease) => Err(already_active_error(lease)),
         }
     }
 
@@ -49,13 +51,13 @@ impl RunLease {
         }
         loop {
             match store.claim(request.clone()).await? {
-                ClaimOutcome::Granted(token) => {
+                LeaseClaimOutcome::Granted(token) => {
                     return Ok(Self::with_heartbeat(store, token, clock));
                 }
-                ClaimOutcome::HeldBy(lease) if is_owner_dead(&lease, &request.owner) => {
+                LeaseClaimOutcome::HeldBy(lease) if is_owner_dead(&lease, &request.owner) => {
                     request.replaces = Some(lease.token);
                 }
-                ClaimOutcome::HeldBy(lease) => return Err(already_active_error(lease)),
+                LeaseClaimOutcome::HeldBy(lease) => return Err(already_active_error(lease)),
             }
         }
     }
@@ -133,8 +135,8 @@ pub fn is_held_here(lease: &Lease) -> bool {
     ours.started != 0 && is_owner_alive_here(lease, &ours)
 }
 
-fn claim_request(run: &RunId, clock: Clock) -> ClaimRequest {
-    ClaimRequest {
+fn claim_request(run: &RunId, clock: Clock) -> LeaseClaim {
+    LeaseClaim {
         run: run.clone(),
         owner: current_owner(),
         now: clock.timestamp(),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use unstuck_core::RetryPolicy;
 use unstuck_core::decision::SessionLimits;
 
-use crate::expectations::Expectations;
+use crate::answer_expectations::AnswerExpectations;
 use crate::process::StreamWiring;
 
 /// The request to run a command.
@@ -39,7 +39,7 @@ pub struct RunRequest {
 #[serde(default)]
 pub struct AttemptOptions {
     /// The expectations of the output.
-    pub expect: Expectations,
+    pub expect: AnswerExpectations,
     /// A check command that must pass afterwards.
     pub check: Option<String>,
     /// True if the child gets a terminal of its own.
@@ -74,7 +74,7 @@ pub struct AttemptOptions {
     pub escaped: Vec<String>,
     /// True if it continues with rare probes after the time without progress, before it escalates.
     #[serde(skip_serializing_if = "is_false")]
-    #[serde(rename = "parks")]
+    #[serde(alias = "parks")]
     pub parks_when_stalled: bool,
     /// Hash of the accepted project settings; `None` in a log of an older version.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -103,7 +103,7 @@ pub enum RequestedRepairMode {
 impl Default for AttemptOptions {
     fn default() -> Self {
         Self {
-            expect: Expectations::default(),
+            expect: AnswerExpectations::default(),
             check: None,
             tty: false,
             grace_ms: 5000,

@@ -4,7 +4,7 @@ use serde::Serialize;
 use unstuck_core::RunId;
 use unstuck_core::event::{AttemptEnd, EventRecord, RunFinished};
 
-use crate::process::ChildStatus;
+use crate::process::ChildExitStatus;
 
 /// The result of a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,10 +28,10 @@ pub struct ChildExit {
     pub signal: Option<i32>,
 }
 
-impl From<&ChildStatus> for ChildExit {
-    fn from(status: &ChildStatus) -> Self {
+impl From<&ChildExitStatus> for ChildExit {
+    fn from(status: &ChildExitStatus) -> Self {
         let signal = match status {
-            ChildStatus::Signaled(signal) => Some(*signal),
+            ChildExitStatus::Signaled(signal) => Some(*signal),
             _ => None,
         };
         Self {

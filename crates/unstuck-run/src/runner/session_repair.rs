@@ -7,9 +7,10 @@ use unstuck_core::event::EscalationResolved;
 
 use super::error::RunError;
 use super::repair::{
-    RepairOrigin, RepairQuery, SelectedRepair, SnapshotPhase, events, load_history, proposal,
+    RepairQuery, RepairQueryScope, SelectedRepair, SnapshotPhase, agent_proposal, events,
+    load_history,
 };
-use super::session_log::SessionLog;
+use super::session_event_log::SessionEventLog;
 use super::session_runner::SessionRunner;
 use crate::process::StopRequest;
 
@@ -17,7 +18,7 @@ impl SessionRunner<'_> {
     /// Selects an untried repair for the newest failure; records the proposals.
     pub(super) async fn select_repair(
         &mut self,
-        log: &mut SessionLog<'_, '_>,
+        log: &mut SessionEventLog<'_, '_>,
     ) -> Result<Option<SelectedRepair>, RunError> {
         let Some(repairer) = self.repairer else {
             return Ok(None);
@@ -40,7 +41,7 @@ impl SessionRunner<'_> {
         let command = &recovery.spec().command;
         let failure = log.failure().unwrap_or_else(|| failed.to_failure(command));
         let best = repairer.select_repair(&RepairQuery {
-            source: RepairOrigin::Session(&session),
+            source: RepairQueryScope::Session(&session),
             dir: Path::new(&recovery.spec().cwd),
             failure: Some((&failure, &failed.diagnosis)),
             repairs: &repairs,
@@ -55,7 +56,7 @@ impl SessionRunner<'_> {
     }
 
     /// Notes that the last repair did not help, now that the attempt after it has failed.
-    fn note_unhelpful_repair(&mut self, log: &mut SessionLog<'_, '_>) {
+    fn note_unhelpful_repair(&mut self, log: &mut SessionEventLog<'_, '_>) {
         let session = log.recovery().spec().session.clone();
         let ran = log
             .journal()
@@ -63,7 +64,7 @@ impl SessionRunner<'_> {
         if let Some(repair) = ran {
             let still = log.recovery().last_failure();
             let still = still.map_or("", |failed| failed.diagnosis.message.as_str());
-            let event = events::failed_event(&repair, format!("it still fails: {still}"));
+            let event = events::failed_event(&repair, format!("still failing: {still}"));
             log.note(self.clock.timestamp(), event);
         }
     }
@@ -71,7 +72,7 @@ impl SessionRunner<'_> {
     /// Records the agent's proposals of its newest attempt, and the success of a repair before it.
     pub(super) async fn record_proposals_after_attempt(
         &mut self,
-        log: &mut SessionLog<'_, '_>,
+        log: &mut SessionEventLog<'_, '_>,
         is_fine: bool,
     ) {
         let session = log.recovery().spec().session.clone();
@@ -85,14 +86,14 @@ impl SessionRunner<'_> {
         let (Some(repairer), Some((folder, _))) = (self.repairer, folder) else {
             return;
         };
-        if proposal::has_proposal(&folder) {
+        if agent_proposal::has_proposal(&folder) {
             repairer.probe_sandbox().await;
         }
         let failed = log.recovery().last_failure().filter(|_| !is_fine);
         let fingerprint = failed.map_or("", |failed| failed.diagnosis.fingerprint.as_str());
         let now = self.clock.timestamp();
         let found =
-            proposal::read_proposal(repairer, &folder, &session, fingerprint, &repairs, now);
+            agent_proposal::read_proposal(repairer, &folder, &session, fingerprint, &repairs, now);
         if let Some(event) = found {
             log.note(now, event);
         }
@@ -101,7 +102,7 @@ impl SessionRunner<'_> {
     /// Runs the planned repair if it is still allowed.
     pub(super) async fn run_repair(
         &mut self,
-        log: &mut SessionLog<'_, '_>,
+        log: &mut SessionEventLog<'_, '_>,
     ) -> Result<(), RunError> {
         self.flush(log).await?;
         let id = log
@@ -113,7 +114,7 @@ impl SessionRunner<'_> {
         let repair = repairs.get(&id);
         let session = Some(log.recovery().spec().session.clone());
         let (Some(repairer), Some(repair)) = (self.repairer, repair) else {
-            let why = "repairs are switched off here".to_owned();
+            let why = "repairs are disabled here".to_owned();
             log.note(
                 self.clock.timestamp(),
                 events::unknown_repair_event(session, &id, why),
@@ -122,7 +123,7 @@ impl SessionRunner<'_> {
         };
         repairer.probe_sandbox().await;
         if log.journal().is_ahead_of_store() {
-            let why = "the store cannot be written, and what is run must be recorded before";
+            let why = "the store is not writable, and commands must be recorded before they run";
             log.note(
                 self.clock.timestamp(),
                 events::failed_event(repair, why.to_owned()),
@@ -158,7 +159,7 @@ impl SessionRunner<'_> {
     }
 
     /// Notes that the running repair was interrupted when unstuck crashed.
-    pub(super) fn note_interrupted_repair(&mut self, log: &mut SessionLog<'_, '_>) {
+    pub(super) fn note_interrupted_repair(&mut self, log: &mut SessionEventLog<'_, '_>) {
         let id = log
             .recovery()
             .pending_repair()

@@ -7,31 +7,33 @@ use serde_json::json;
 use tokio::sync::watch;
 use unstuck_core::RunId;
 use unstuck_core::agent::{Agent, Invocation};
-use unstuck_core::decision::{Action, Capability, EscalationReason, RandomDraw, Repeatable};
+use unstuck_core::decision::{
+    EscalationReason, RandomDraw, RecoveryAction, Repeatable, RetryCapability,
+};
 use unstuck_core::duration::to_millis;
-use unstuck_core::escalation::DeadlinePolicy;
+use unstuck_core::escalation::EscalationDeadlinePolicy;
 use unstuck_core::event::{
     DecisionMade, InterruptionCause, ModelSwitched, RunKind, RunOutcome, RunStarted, SessionSpec,
 };
 use unstuck_core::redact::Redactor;
-use unstuck_core::session_state::{DriverContext, SessionStep};
+use unstuck_core::session_state::{DecisionContext, NextSessionStep};
 use unstuck_store::{Store, StoreError};
 
+use super::child_supervisor_pool::ChildSupervisorPool;
 use super::error::RunError;
 use super::escalation_draft::EscalationDraft;
 use super::gateway_hook::GoBetween;
 use super::interruption::Interruption;
-use super::knowledge::RunKnowledge;
-use super::notify_hook::Notifier;
+use super::knowledge::RunKnowledgeBase;
+use super::notify_hook::NotificationBuilder;
 use super::repair::{RepairCoordinator, SelectedRepair};
 use super::reporter::SessionReporter;
 use super::role_context::RoleContext;
+use super::run_event_log::{RunEventLog, RunStorage, StoreState};
 use super::run_lease::RunLease;
-use super::run_log::{RunLog, RunStorage, StoreState};
 use super::run_request::{AttemptOptions, RunRequest};
 use super::run_result::RunResult;
-use super::session_log::SessionLog;
-use super::supervisor_pool::SupervisorPool;
+use super::session_event_log::SessionEventLog;
 use crate::clock::Clock;
 use crate::process::{Stdin, StopRequest};
 use unstuck_network::NetworkProbe;
@@ -46,11 +48,11 @@ pub struct SessionRunner<'a> {
     /// The store.
     pub store: &'a Store,
     /// The knowledge.
-    pub knowledge: RunKnowledge<'a>,
+    pub knowledge: RunKnowledgeBase<'a>,
     /// Removes secrets from what is stored.
     pub redactor: &'a Redactor,
     /// The supervisors that run the children.
-    pub supervisors: &'a SupervisorPool,
+    pub supervisors: &'a ChildSupervisorPool,
     /// The standard input.
     pub stdin: &'a mut Stdin,
     /// Receives what happens.
@@ -74,9 +76,9 @@ pub struct SessionRunner<'a> {
     /// Repairs the environment, if allowed.
     pub repairer: Option<RepairCoordinator<'a>>,
     /// Deadlines of escalations.
-    pub deadline_policy: &'a DeadlinePolicy,
+    pub deadline_policy: &'a EscalationDeadlinePolicy,
     /// Computes the notifications; `None` if none are sent.
-    pub notifier: Option<&'a dyn Notifier>,
+    pub notifier: Option<&'a dyn NotificationBuilder>,
     /// Attaches gateways to attempts; `None` if there is no gateway.
     pub go_between: Option<&'a dyn GoBetween>,
 }
@@ -102,11 +104,11 @@ impl SessionRunner<'_> {
         let at = self.clock.timestamp();
         let nothing = || RunError::NotResumable {
             run: run.clone(),
-            why: "it has no beginning".into(),
+            why: "its start event is missing".into(),
         };
-        let journal = RunLog::begin(self.run_storage(), &run, &started, at, held);
+        let journal = RunEventLog::begin(self.run_storage(), &run, &started, at, held);
         let journal = journal.ok_or_else(nothing)?.with_notifier(self.notifier);
-        let mut log = SessionLog::begin(&journal, started, at).ok_or_else(nothing)?;
+        let mut log = SessionEventLog::begin(&journal, started, at).ok_or_else(nothing)?;
         self.run_loop(&mut log).await?;
         let (end, child) = (log.recovery().run_finished().cloned(), log.child_exit());
         journal.close(end, child).await
@@ -131,7 +133,7 @@ impl SessionRunner<'_> {
         };
         let command = self.redactor.redact_command(&request.command);
         let unrepeatable = (command != request.command)
-            .then(|| "its command line holds a secret, which is not stored".to_owned());
+            .then(|| "its command line contains a secret, which is not stored".to_owned());
         let spec = SessionSpec {
             cwd: request.cwd.display().to_string(),
             command: request.command,
@@ -168,28 +170,31 @@ impl SessionRunner<'_> {
     }
 
     /// Runs the main loop.
-    pub(super) async fn run_loop(&mut self, log: &mut SessionLog<'_, '_>) -> Result<(), RunError> {
+    pub(super) async fn run_loop(
+        &mut self,
+        log: &mut SessionEventLog<'_, '_>,
+    ) -> Result<(), RunError> {
         loop {
             let now = self.clock.timestamp();
             match log.recovery().next_step(now) {
-                SessionStep::Attempt => self.run_attempt(log).await?,
-                SessionStep::Check => self.rerun_check(log).await?,
-                SessionStep::RecordInterruption => self.note_crash(log)?,
-                SessionStep::Decide => self.decide(log).await?,
-                SessionStep::Repair => self.run_repair(log).await?,
-                SessionStep::RecordInterruptedRepair => self.note_interrupted_repair(log),
-                SessionStep::Wait(until) => {
+                NextSessionStep::Attempt => self.run_attempt(log).await?,
+                NextSessionStep::Check => self.rerun_check(log).await?,
+                NextSessionStep::RecordInterruption => self.note_crash(log)?,
+                NextSessionStep::Decide => self.decide(log).await?,
+                NextSessionStep::Repair => self.run_repair(log).await?,
+                NextSessionStep::RecordInterruptedRepair => self.note_interrupted_repair(log),
+                NextSessionStep::Wait(until) => {
                     self.flush(log).await?;
                     self.wait(log, until).await?;
                 }
-                SessionStep::Finish(RunOutcome::AwaitingHuman) if self.is_optional() => {
+                NextSessionStep::Finish(RunOutcome::AwaitingHuman) if self.is_optional() => {
                     self.finish(log, RunOutcome::Failed)?;
                 }
-                SessionStep::Finish(RunOutcome::AwaitingHuman) if log.options().wait => {
+                NextSessionStep::Finish(RunOutcome::AwaitingHuman) if log.options().wait => {
                     self.wait_for_answer(log).await?;
                 }
-                SessionStep::Finish(outcome) => self.finish(log, outcome)?,
-                SessionStep::Finished => break,
+                NextSessionStep::Finish(outcome) => self.finish(log, outcome)?,
+                NextSessionStep::Finished => break,
             }
         }
         self.flush(log).await?;
@@ -199,7 +204,7 @@ impl SessionRunner<'_> {
     }
 
     /// Retries to write the buffered events; the remaining ones are part of the result.
-    async fn flush_backlog(&mut self, log: &SessionLog<'_, '_>) -> Result<(), RunError> {
+    async fn flush_backlog(&mut self, log: &SessionEventLog<'_, '_>) -> Result<(), RunError> {
         let journal = log.journal();
         if journal.is_ahead_of_store() {
             journal.flush_backlog().await?;
@@ -208,7 +213,10 @@ impl SessionRunner<'_> {
     }
 
     /// Writes the pending events, then shows them.
-    pub(super) async fn flush(&mut self, log: &mut SessionLog<'_, '_>) -> Result<(), RunError> {
+    pub(super) async fn flush(
+        &mut self,
+        log: &mut SessionEventLog<'_, '_>,
+    ) -> Result<(), RunError> {
         let Some(written) = log.flush().await? else {
             return Ok(());
         };
@@ -230,7 +238,7 @@ impl SessionRunner<'_> {
         Ok(())
     }
 
-    async fn decide(&mut self, log: &mut SessionLog<'_, '_>) -> Result<(), RunError> {
+    async fn decide(&mut self, log: &mut SessionEventLog<'_, '_>) -> Result<(), RunError> {
         // A call refused because of our own budget is not a failure to recover from.
         if let Some(reached) = log.take_budget_reached() {
             self.escalate_budget(log, reached);
@@ -250,14 +258,14 @@ impl SessionRunner<'_> {
             && self.network.is_offline().await;
         let spec = log.recovery().spec();
         let tool = spec.command.first().map(String::as_str);
-        let means = DriverContext {
-            playbook: self.knowledge.playbook(),
+        let means = DecisionContext {
+            recovery_knowledge: self.knowledge.playbook(),
             catalog: self.knowledge.catalog(),
             success_rates: &odds,
             capabilities: if is_recorded {
                 self.capabilities(spec)
             } else {
-                self.capabilities(spec).without(Capability::Model)
+                self.capabilities(spec).without(RetryCapability::Model)
             },
             session_limits: log.options().session_limits(),
             tool,
@@ -272,7 +280,7 @@ impl SessionRunner<'_> {
             // Otherwise the same decision would be requested forever.
             return Err(RunError::NotResumable {
                 run: log.recovery().id().clone(),
-                why: "nothing is known about its failure".into(),
+                why: "it has no recorded failure".into(),
             });
         };
         self.note_decision(log, made);
@@ -292,7 +300,7 @@ impl SessionRunner<'_> {
         }
     }
 
-    fn note_decision(&mut self, log: &mut SessionLog<'_, '_>, made: DecisionMade) {
+    fn note_decision(&mut self, log: &mut SessionEventLog<'_, '_>, made: DecisionMade) {
         let now = self.clock.timestamp();
         let decision = made.decision.clone();
         log.note(now, Box::new(made));
@@ -308,12 +316,12 @@ impl SessionRunner<'_> {
             );
         }
         match decision.action {
-            Action::Retry { until, .. } | Action::Change { until, .. }
+            RecoveryAction::Retry { until, .. } | RecoveryAction::Change { until, .. }
                 if until > decision.decided_at =>
             {
                 self.note_wait(log, &decision, until);
             }
-            Action::Escalate {
+            RecoveryAction::Escalate {
                 trigger,
                 why,
                 proposed,
@@ -345,7 +353,7 @@ impl SessionRunner<'_> {
     /// Notes that the run was stopped from outside, or that its output is lost.
     pub(super) fn note_interrupted(
         &mut self,
-        log: &mut SessionLog<'_, '_>,
+        log: &mut SessionEventLog<'_, '_>,
         attempt: Option<InterruptedAttempt>,
     ) {
         let stop = *self.stop.borrow();
@@ -357,7 +365,7 @@ impl SessionRunner<'_> {
     /// Notes that the run was stopped, with the reason.
     pub(super) fn note_interruption(
         &mut self,
-        log: &mut SessionLog<'_, '_>,
+        log: &mut SessionEventLog<'_, '_>,
         attempt: Option<InterruptedAttempt>,
         why: Interruption,
     ) {
@@ -375,7 +383,7 @@ impl SessionRunner<'_> {
 
     fn finish(
         &mut self,
-        log: &mut SessionLog<'_, '_>,
+        log: &mut SessionEventLog<'_, '_>,
         outcome: RunOutcome,
     ) -> Result<(), RunError> {
         let now = self.clock.timestamp();
@@ -407,14 +415,13 @@ impl SessionRunner<'_> {
 /// Returns the warning that the store cannot be written any more.
 pub(super) fn store_unwritable_warning(error: &StoreError) -> String {
     format!(
-        "{error}: nothing is recorded until that is mended; plain retries go on, and nothing is repaired and no other \
-         model used meanwhile"
+        "{error}: nothing is recorded until this is fixed; plain retries continue, without repairs or model switches"
     )
 }
 
 /// Returns the message that the store can be written again.
 pub(super) fn store_recovered_message(count: usize) -> String {
-    format!("the store can be written again: {count} events that had to wait are recorded")
+    format!("the store is writable again; recorded {count} pending events")
 }
 
 /// An interrupted attempt, and the conversation that can be resumed.

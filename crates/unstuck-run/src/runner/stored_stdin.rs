@@ -1,7 +1,7 @@
 //! The stored standard input of a run for its resume: complete, or not at all.
 #![expect(
     clippy::disallowed_methods,
-    reason = "files in the state folder, out of the agents' reach"
+    reason = "files in the state directory, which agents cannot access"
 )]
 
 use std::fs;
@@ -117,14 +117,12 @@ impl StoredStdin {
     pub(super) fn restore(&self) -> Result<Option<Vec<u8>>, &'static str> {
         match self.state {
             StdinState::Nothing => Ok(None),
-            StdinState::Partial => Err("its standard input had not come to its end"),
-            StdinState::Secret => Err("its standard input holds a secret, which is not stored"),
-            StdinState::TooLarge => {
-                Err("its standard input was larger than the 8 MiB that are kept")
-            }
+            StdinState::Partial => Err("stdin was not fully read, so it cannot be replayed"),
+            StdinState::Secret => Err("stdin contains a secret, which is not stored"),
+            StdinState::TooLarge => Err("stdin exceeded the storage limit of 8 MiB"),
             StdinState::Complete => match fs::read(self.path(StdinState::Complete)) {
                 Ok(bytes) => Ok(Some(bytes)),
-                Err(_) => Err("its standard input cannot be read any more"),
+                Err(_) => Err("the stored stdin can no longer be read"),
             },
         }
     }
@@ -174,7 +172,7 @@ mod tests {
         input.record(b"the beginning", false, &redactor);
         input.mark_too_large();
         let again = StoredStdin::new(folder.path(), &run).restore();
-        assert!(again.unwrap_err().contains("larger than the 8 MiB"));
+        assert!(again.unwrap_err().contains("limit of 8 MiB"));
         input.delete();
         assert_eq!(StoredStdin::new(folder.path(), &run).restore(), Ok(None));
     }

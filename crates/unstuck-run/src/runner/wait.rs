@@ -10,7 +10,7 @@ use unstuck_store::EventFilter;
 
 use super::error::RunError;
 use super::run_lease::wait_until_lost;
-use super::session_log::SessionLog;
+use super::session_event_log::SessionEventLog;
 use super::session_runner::{SessionRunner, wait_for_stop};
 
 /// Interval at which the end of the wait by a person or the network is checked.
@@ -22,23 +22,22 @@ impl SessionRunner<'_> {
     /// Notes that a wait begins, and that the session is parked if it is from now on.
     pub(super) fn note_wait(
         &mut self,
-        log: &mut SessionLog<'_, '_>,
+        log: &mut SessionEventLog<'_, '_>,
         decision: &Decision,
         until: Timestamp,
     ) {
         let now = self.clock.timestamp();
         let session = Some(log.recovery().spec().session.clone());
-        if decision.wait_purpose == WaitPurpose::Probe && !log.recovery().is_parked() {
-            let history = log.recovery().history();
-            let parked = SessionParked {
-                session: session.clone(),
-                kind: decision.kind,
-                reason: decision.reason.clone(),
-                since: history.map_or(now, |history| history.progress_or_start()),
-                until: decision.give_up_at,
-            };
-            log.note(now, parked);
-        }
+        let history = log.recovery().history();
+        let parked = SessionParked {
+            session: session.clone(),
+            kind: decision.kind,
+            reason: decision.reason.clone(),
+            since: history.map_or(now, |history| history.progress_or_start()),
+            until: decision.give_up_at,
+        };
+        let is_newly_parked =
+            decision.wait_purpose == WaitPurpose::Probe && !log.recovery().is_parked();
         log.note(
             now,
             WaitStarted {
@@ -58,12 +57,16 @@ impl SessionRunner<'_> {
                 reread: self.reread_cost(log, until),
             },
         );
+        // After the wait: whoever is notified of it sees a session that waits.
+        if is_newly_parked {
+            log.note(now, parked);
+        }
     }
 
     /// Returns the cost of resuming the session's conversation at a timestamp.
     pub(super) fn reread_cost(
         &self,
-        log: &SessionLog<'_, '_>,
+        log: &SessionEventLog<'_, '_>,
         at: Timestamp,
     ) -> Option<RereadCost> {
         log.recovery().reread_cost(self.knowledge.catalog(), at)
@@ -72,7 +75,7 @@ impl SessionRunner<'_> {
     /// Waits until a timestamp, or until a person or the network ends the wait.
     pub(super) async fn wait(
         &mut self,
-        log: &mut SessionLog<'_, '_>,
+        log: &mut SessionEventLog<'_, '_>,
         until: Timestamp,
     ) -> Result<(), RunError> {
         let clock = self.clock;
@@ -116,7 +119,7 @@ impl SessionRunner<'_> {
     }
 
     /// Returns true if the network is back, or if an event has ended the wait.
-    async fn is_wait_over(&mut self, log: &mut SessionLog<'_, '_>) -> Result<bool, RunError> {
+    async fn is_wait_over(&mut self, log: &mut SessionEventLog<'_, '_>) -> Result<bool, RunError> {
         if log.recovery().wait_purpose() == WaitPurpose::Network && !self.network.is_offline().await
         {
             self.note_wait_ended(log, WaitEndCause::Network);
@@ -137,7 +140,7 @@ impl SessionRunner<'_> {
         Ok(!ended.is_empty())
     }
 
-    fn note_wait_ended(&mut self, log: &mut SessionLog<'_, '_>, by: WaitEndCause) {
+    fn note_wait_ended(&mut self, log: &mut SessionEventLog<'_, '_>, by: WaitEndCause) {
         let session = Some(log.recovery().spec().session.clone());
         log.note(self.clock.timestamp(), WaitEnded { session, by });
     }

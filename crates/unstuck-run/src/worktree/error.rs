@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum WorktreeError {
     /// The git program was not found.
-    #[error("git is not installed, or not on the search path")]
+    #[error("git is not installed or not in PATH")]
     GitNotFound,
     /// The project is not in a repository with a work tree.
     #[error("{} is not in a git repository", project.display())]
@@ -16,13 +16,13 @@ pub enum WorktreeError {
         project: PathBuf,
     },
     /// Git refuses a repository that belongs to another user.
-    #[error("git does not trust the repository of {}, since another user owns it", project.display())]
+    #[error("git does not trust the repository of {}: it is owned by another user", project.display())]
     UnsafeOwner {
         /// The project directory.
         project: PathBuf,
     },
     /// Git would use a directory other than that of the repository, or something in the repository points elsewhere.
-    #[error("{}: {reason}; unstuck takes no snapshots there", repository.display())]
+    #[error("{}: {reason}; snapshots are disabled there", repository.display())]
     Redirected {
         /// The repository.
         repository: PathBuf,
@@ -30,7 +30,7 @@ pub enum WorktreeError {
         reason: String,
     },
     /// Another program holds a lock of the repository.
-    #[error("another program is working on the git repository: {message}")]
+    #[error("another program has locked the git repository: {message}")]
     Locked {
         /// The message of git.
         message: String,
@@ -39,27 +39,27 @@ pub enum WorktreeError {
     #[error("the disk is full")]
     DiskFull,
     /// Access was denied.
-    #[error("no permission: {message}")]
+    #[error("permission denied: {message}")]
     Denied {
         /// The denied operation.
         message: String,
     },
     /// Git did not finish.
     #[error(
-        "git did not come to an end, and could not {operation}; a FIFO may be in the place of a file that it reads"
+        "git timed out and could not {operation}; a file that it reads may have been replaced by a FIFO"
     )]
     GitTimedOut {
         /// The operation of git.
         operation: &'static str,
     },
     /// A snapshot no longer exists.
-    #[error("the snapshot {tree} is not in the repository any more")]
+    #[error("snapshot {tree} is no longer in the repository")]
     Pruned {
         /// The id of its tree.
         tree: String,
     },
     /// There are too many files to scan in a short time.
-    #[error("{} has too many files to look at all of them in time", project.display())]
+    #[error("{} has too many files to scan in time", project.display())]
     TooManyFiles {
         /// The project directory.
         project: PathBuf,

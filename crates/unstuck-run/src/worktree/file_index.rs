@@ -12,7 +12,7 @@ const SETTLE_TIME: i128 = 100_000_000;
 const COARSE_SETTLE_TIME: i128 = 2_000_000_000;
 
 /// Files by their paths.
-pub(super) type IndexEntries = BTreeMap<Vec<u8>, IndexEntry>;
+pub(super) type FileIndexEntries = BTreeMap<Vec<u8>, FileIndexEntry>;
 
 /// The type of a file in git.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(super) enum GitFileMode {
 
 /// A file and its blob.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct IndexEntry {
+pub(super) struct FileIndexEntry {
     pub(super) mode: GitFileMode,
     pub(super) blob: String,
     pub(super) fingerprint: StatFingerprint,
@@ -50,7 +50,7 @@ impl StatFingerprint {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct FileIndex {
     pub(super) tree: String,
-    pub(super) entries: IndexEntries,
+    pub(super) entries: FileIndexEntries,
 }
 
 impl GitFileMode {
@@ -115,7 +115,7 @@ impl FileIndex {
         let head = std::str::from_utf8(lines.next()?).ok()?;
         let mut words = head.split(' ');
         let (form, tree, count) = (words.next()?, words.next()?, words.next()?);
-        let entries: Option<IndexEntries> = lines.map(read_entry).collect();
+        let entries: Option<FileIndexEntries> = lines.map(read_entry).collect();
         let entries = entries.filter(|entries| entries.len().to_string() == count)?;
         (form == FORMAT_VERSION).then(|| Self {
             tree: tree.to_owned(),
@@ -139,10 +139,10 @@ impl FileIndex {
     }
 }
 
-fn read_entry(line: &[u8]) -> Option<(Vec<u8>, IndexEntry)> {
+fn read_entry(line: &[u8]) -> Option<(Vec<u8>, FileIndexEntry)> {
     let mut words = line.splitn(7, |byte| *byte == b' ');
     let mut word = || std::str::from_utf8(words.next()?).ok();
-    let entry = IndexEntry {
+    let entry = FileIndexEntry {
         mode: GitFileMode::parse(word()?)?,
         blob: word()?.to_owned(),
         fingerprint: StatFingerprint {
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     fn record() -> FileIndex {
-        let entry = |mode| IndexEntry {
+        let entry = |mode| FileIndexEntry {
             mode,
             blob: "b10b".into(),
             fingerprint: StatFingerprint {
@@ -172,7 +172,7 @@ mod tests {
         };
         FileIndex {
             tree: "7ree".into(),
-            entries: IndexEntries::from([
+            entries: FileIndexEntries::from([
                 (b"a b\n".to_vec(), entry(GitFileMode::Executable)),
                 (b"\xff".to_vec(), entry(GitFileMode::Link)),
             ]),

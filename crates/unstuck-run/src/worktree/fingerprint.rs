@@ -5,7 +5,7 @@ use std::path::Path;
 use unstuck_core::RunId;
 
 use super::error::WorktreeError;
-use super::scan;
+use super::fingerprint_without_git;
 use super::snapshot_store::SnapshotStore;
 
 /// Returns a text that changes if a file or HEAD changes; an error for people if that is unknown.
@@ -24,7 +24,7 @@ pub fn fingerprint(project: &Path, state: &Path) -> Result<String, WorktreeError
             WorktreeError::GitNotFound
             | WorktreeError::NoRepository { .. }
             | WorktreeError::UnsafeOwner { .. },
-        ) => scan::scan_fingerprint(project),
+        ) => fingerprint_without_git::scan_fingerprint(project),
         Err(error) => Err(error),
     }
 }

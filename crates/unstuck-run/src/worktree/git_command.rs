@@ -14,9 +14,9 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::time::Instant;
 
+use super::die_with_parent::die_with_parent;
 use super::error::WorktreeError;
 use super::git_program::GitProgram;
-use super::parent_death::die_with_parent;
 use super::repository::GitDir;
 
 /// Timeout of one git command.
@@ -97,7 +97,7 @@ impl<'i> GitCommand<'i> {
     pub(super) fn new(program: &GitProgram, folder: &Path, operation: &'static str) -> Self {
         #[expect(
             clippy::disallowed_methods,
-            reason = "git is no child of an agent, and it is started only here"
+            reason = "the only function that starts git"
         )]
         let mut command = Command::new(&program.path);
         let is_git = |name: &OsString| name.as_encoded_bytes().starts_with(b"GIT_");
@@ -200,7 +200,7 @@ impl<'i> GitCommand<'i> {
         let folder = self.folder();
         wait_with_input(child, self.input, CALL_TIMEOUT)
             .map_err(|error| {
-                WorktreeError::from_io_error("read what git writes in", &folder, error)
+                WorktreeError::from_io_error("read the output of git in", &folder, error)
             })?
             .ok_or(WorktreeError::GitTimedOut { operation: doing })
     }

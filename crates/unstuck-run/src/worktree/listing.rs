@@ -12,9 +12,9 @@ use unstuck_files::{DirHandle, FileProblem};
 use super::error::{WorktreeError, WorktreeIoContext};
 use super::file_index::{GitFileMode, StatFingerprint};
 use super::git_paths::{display_path, path_from_bytes};
-use super::ignored::OwnFiles;
+use super::own_files::OwnFiles;
 use super::repository::Repository;
-use super::snapshot::{ExcludedFile, ExclusionReason};
+use super::snapshot::{SnapshotExcludedFile, SnapshotExclusionReason};
 
 /// Largest untracked file that is stored, in bytes.
 pub(super) const MAX_UNTRACKED_BYTES: u64 = 50 * 1024 * 1024;
@@ -29,7 +29,7 @@ pub(super) struct ListedFile {
 #[derive(Default)]
 pub(super) struct WorktreeListing {
     pub(super) files: BTreeMap<Vec<u8>, ListedFile>,
-    pub(super) left_out: Vec<ExcludedFile>,
+    pub(super) left_out: Vec<SnapshotExcludedFile>,
 }
 
 /// A file as git lists it.
@@ -69,9 +69,9 @@ pub(super) fn list(
         let parts = looking.into_iter().map(thread::ScopedJoinHandle::join);
         parts.collect::<Result<Result<Vec<_>, _>, _>>()
     });
-    let gone = || io::Error::other("a thread of ours ended");
+    let gone = || io::Error::other("a worker thread panicked");
     let mut listing = WorktreeListing::default();
-    for part in parts.map_err(|_| gone()).context("look at", root)?? {
+    for part in parts.map_err(|_| gone()).context("inspect", root)?? {
         listing.files.extend(part.files);
         listing.left_out.extend(part.left_out);
     }
@@ -158,12 +158,12 @@ impl WorktreeListing {
             Ok(data) => data,
             Err(error) if is_absent(&error) => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                self.leave_out(name.bytes, ExclusionReason::Unreadable);
+                self.exclude(name.bytes, SnapshotExclusionReason::Unreadable);
                 return Ok(());
             }
             Err(error) => {
                 let place = root.join(path_from_bytes(name.bytes));
-                return Err(WorktreeError::from_io_error("look at", &place, error));
+                return Err(WorktreeError::from_io_error("inspect", &place, error));
             }
         };
         let is_repository = || {
@@ -175,10 +175,12 @@ impl WorktreeListing {
         let size = data.st_size.unsigned_abs();
         match GitFileMode::from_stat(&data) {
             // A directory may have replaced a file.
-            None if is_repository() => self.leave_out(name.bytes, ExclusionReason::Repository),
+            None if is_repository() => {
+                self.exclude(name.bytes, SnapshotExclusionReason::Repository)
+            }
             None => {}
             Some(_) if !name.tracked && size > MAX_UNTRACKED_BYTES => {
-                self.leave_out(name.bytes, ExclusionReason::TooLarge);
+                self.exclude(name.bytes, SnapshotExclusionReason::TooLarge);
             }
             Some(mode) => {
                 let seen = StatFingerprint::from_stat(&data);
@@ -194,16 +196,16 @@ impl WorktreeListing {
         Ok(())
     }
 
-    fn leave_out(&mut self, name: &[u8], because: ExclusionReason) {
+    fn exclude(&mut self, name: &[u8], because: SnapshotExclusionReason) {
         let path = display_path(name);
-        self.left_out.push(ExcludedFile {
+        self.left_out.push(SnapshotExcludedFile {
             path,
             reason: because,
         });
     }
 
     /// Excludes files that have to be read but are not readable.
-    pub(super) fn leave_out_unreadable(&mut self, root: &DirHandle, names: &mut Vec<Vec<u8>>) {
+    pub(super) fn exclude_unreadable(&mut self, root: &DirHandle, names: &mut Vec<Vec<u8>>) {
         names.retain(|name| {
             let is_link = self
                 .files
@@ -219,7 +221,7 @@ impl WorktreeListing {
                 // A name that is no longer a file has been deleted, too.
                 let is_refused = matches!(error.problem, FileProblem::System(_));
                 if is_refused {
-                    self.leave_out(name, ExclusionReason::Unreadable);
+                    self.exclude(name, SnapshotExclusionReason::Unreadable);
                 }
             }
             opened.is_ok()

@@ -73,8 +73,7 @@ impl Repository {
     pub(super) fn with_commit(project: &Path, name: &str) -> Result<(Self, String), WorktreeError> {
         // A name may come from a file: it must be neither an option nor the name of anything but a commit.
         let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric());
-        let missing =
-            || WorktreeError::from_git_stderr("find the commit", b"there is no such commit");
+        let missing = || WorktreeError::from_git_stderr("find the commit", b"no such commit");
         if name.is_empty() || !is_plain {
             return Err(missing());
         }
@@ -145,9 +144,9 @@ impl Repository {
         let Some(id) = id else {
             let told = String::from_utf8_lossy(&answer.stdout);
             let told = told.trim_end().replace('\n', " for ");
-            return Err(self
-                .folder
-                .redirected_error(&format!("its configuration names another folder ({told})")));
+            return Err(self.folder.redirected_error(&format!(
+                "its configuration points to another directory ({told})"
+            )));
         };
         let id = String::from_utf8_lossy(id.trim_ascii()).into_owned();
         Ok(Some(id).filter(|id| answer.status.success() && !id.is_empty()))
@@ -165,10 +164,14 @@ impl Repository {
 
     /// Returns a git command for this repository, which ignores the configured work tree.
     pub(super) fn git_command(&self, doing: &'static str) -> GitCommand<'_> {
-        GitCommand::new(&self.program, &self.root, doing)
+        let call = GitCommand::new(&self.program, &self.root, doing)
             .verifying(&self.folder)
             .env("GIT_DIR", &self.folder.worktree_dir)
-            .env("GIT_WORK_TREE", &self.root)
+            .env("GIT_WORK_TREE", &self.root);
+        match &self.folder.common_dir {
+            Some(common) => call.env("GIT_COMMON_DIR", common),
+            None => call,
+        }
     }
 
     /// Returns a git command for this repository that opens no file of the work tree.
@@ -205,18 +208,31 @@ impl GitDir {
             .read(Path::new(".git"), MAX_LINK_FILE_BYTES)
             .context("read", &git)?;
         let named = text.strip_prefix(b"gitdir: ").map(first_line);
-        let named = named.ok_or_else(|| plain.redirected_error("it names no folder"))?;
+        let named = named.ok_or_else(|| plain.redirected_error("it has no `gitdir:` line"))?;
         let own = root.join(named).canonicalize().context("find", &git)?;
-        let common = own.join("commondir");
-        let common = match read_first_line(&common) {
-            Some(named) => Some(own.join(named).canonicalize().context("find", &common)?),
+        let refused = |why: &str| {
+            plain.redirected_error(&format!("it points to {}, which {why}", own.display()))
+        };
+        // An agent can write everything there.
+        if own.starts_with(root) {
+            return Err(refused("is in the project itself"));
+        }
+        let common = match read_first_line(&own.join("commondir")) {
+            Some(named) => Some(own.join(named).canonicalize().context("find", &git)?),
             None => None,
         };
-        if !is_linked_back(&own, &git) && !is_submodule(&own, root) {
-            return Err(plain.redirected_error(&format!(
-                "it names {}, which does not belong to this folder",
-                own.display()
-            )));
+        match &common {
+            // Only the repository that has this work tree in its own list is written to.
+            Some(common) if own.parent() != Some(&common.join("worktrees")) => {
+                return Err(refused("is not a linked work tree of its repository"));
+            }
+            Some(_) if !is_linked_back(&own, &git) => {
+                return Err(refused("does not belong to this directory"));
+            }
+            None if !is_submodule(&own, root) => {
+                return Err(refused("does not belong to this directory"));
+            }
+            _ => {}
         }
         Ok(Self {
             worktree_dir: own,
@@ -233,6 +249,13 @@ impl GitDir {
 
     /// Checks that everything git is going to read or write is in its place.
     pub(super) fn verify(&self) -> Result<(), WorktreeError> {
+        if let Some(common) = &self.common_dir {
+            let named = read_first_line(&self.worktree_dir.join("commondir"));
+            let named = named.and_then(|named| self.worktree_dir.join(named).canonicalize().ok());
+            if named.as_ref() != Some(common) {
+                return Err(self.redirected_error("its commondir points to another directory"));
+            }
+        }
         for folder in std::iter::once(&self.worktree_dir).chain(&self.common_dir) {
             let opened = DirHandle::open_resolved(folder).context("open", folder)?;
             let is_last = self
@@ -240,7 +263,7 @@ impl GitDir {
                 .as_ref()
                 .is_none_or(|common| common == folder);
             if is_last && opened.kind(Path::new("commondir")).is_some() {
-                return Err(self.redirected_error("its commondir names another folder"));
+                return Err(self.redirected_error("its commondir points to another directory"));
             }
             let wrong = |names: &[&str], right: EntryKind| {
                 let mut names = names.iter().map(Path::new);
@@ -252,13 +275,17 @@ impl GitDir {
             let wrong = wrong(VERIFIED_DIRS, EntryKind::Directory)
                 .or_else(|| wrong(VERIFIED_FILES, EntryKind::File));
             if let Some(name) = wrong {
-                return Err(self.redirected_error(&format!("its {name} is not what git makes")));
+                return Err(
+                    self.redirected_error(&format!("its {name} has an unexpected file type"))
+                );
             }
             for objects in ["objects", "refs/unstuck"] {
                 let entries = opened.entries(Path::new(objects)).unwrap_or_default();
                 let is_link = |entry: &unstuck_files::DirEntry| entry.kind == EntryKind::Symlink;
                 if entries.iter().any(is_link) {
-                    return Err(self.redirected_error(&format!("there is a link in its {objects}")));
+                    return Err(
+                        self.redirected_error(&format!("its {objects} contains a symbolic link"))
+                    );
                 }
             }
         }

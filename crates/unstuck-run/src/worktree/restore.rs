@@ -13,7 +13,7 @@ use super::file_index::GitFileMode;
 use super::git_paths::{display_path, path_from_bytes};
 use super::snapshot::Snapshot;
 use super::snapshot_store::SnapshotStore;
-use super::tree_diff::{FileChange, RawDiffEntry, raw_diff};
+use super::tree_diff::{FileChangeKind, RawDiffEntry, raw_diff};
 
 /// Size of files that are held in memory at once.
 const MAX_BATCH_BYTES: u64 = 32 * 1024 * 1024;
@@ -28,14 +28,14 @@ const CURRENT_DIR_PREFIX: &[u8] = b"./";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RestoreReport {
     /// The work tree before the restore; nothing of it is lost.
-    #[serde(rename = "undone")]
+    #[serde(alias = "undone")]
     pub previous_state: Snapshot,
     /// The files that were written.
     pub written: Vec<String>,
     /// The files that were removed, since the snapshot does not contain them.
     pub removed: Vec<String>,
     /// The files that differ but were not restored, each with the reason.
-    #[serde(rename = "kept")]
+    #[serde(alias = "kept")]
     pub unrestored: Vec<UnrestoredFile>,
     /// The commits on HEAD since the snapshot, newest first, at most 100. They are kept.
     pub commits: Vec<CommitSummary>,
@@ -49,7 +49,7 @@ pub struct UnrestoredFile {
     /// Its path.
     pub path: String,
     /// The reason, for people.
-    #[serde(rename = "because")]
+    #[serde(alias = "because")]
     pub reason: &'static str,
 }
 
@@ -150,7 +150,7 @@ impl RestoreOperation<'_> {
         let differing = raw_diff(&self.snapshots.repository, &from, &self.to.tree)?;
         let above = dirs_of(&differing);
         let is_above =
-            |raw: &RawDiffEntry| raw.change == FileChange::Deleted && above.contains(&raw.path);
+            |raw: &RawDiffEntry| raw.change == FileChangeKind::Deleted && above.contains(&raw.path);
         let (blocking, differing) = differing.into_iter().partition::<Vec<_>, _>(is_above);
         for file in blocking {
             // The snapshot has a directory there, so this file is new even if it is ignored.
@@ -166,7 +166,7 @@ impl RestoreOperation<'_> {
     fn restore_files(&mut self, differing: Vec<RawDiffEntry>) -> Result<(), WorktreeError> {
         let (gone, wanted) = differing
             .into_iter()
-            .partition::<Vec<_>, _>(|raw| raw.change == FileChange::Deleted);
+            .partition::<Vec<_>, _>(|raw| raw.change == FileChangeKind::Deleted);
         let gone = gone.into_iter().map(|raw| raw.path).collect();
         for path in self.removable(gone)? {
             self.remove(&path)?;
@@ -191,14 +191,14 @@ impl RestoreOperation<'_> {
         for path in left_out {
             self.note_unrestored(
                 &path,
-                "the snapshot does not hold it, so it may have been there before",
+                "it is not in the snapshot and may have existed before",
             );
         }
         let ignored = self.ignored_paths(&paths)?;
         let (ignored, paths): (Vec<_>, Vec<_>) =
             paths.into_iter().partition(|path| ignored.contains(path));
         for path in ignored {
-            self.note_unrestored(&path, "it is ignored, so it may have been there before");
+            self.note_unrestored(&path, "it is ignored and may have existed before");
         }
         Ok(paths)
     }
@@ -215,13 +215,16 @@ impl RestoreOperation<'_> {
             input.push(0);
         }
         let args = ["check-ignore", "--no-index", "-z", "--stdin"];
-        let call = self.snapshots.repository.git_command("see what is ignored");
+        let call = self
+            .snapshots
+            .repository
+            .git_command("list the ignored files");
         let answer = call.args(args).input(input).run()?;
         match answer.status.code() {
             Some(0 | 1) => {}
             _ => {
                 return Err(WorktreeError::from_git_stderr(
-                    "see what is ignored",
+                    "list the ignored files",
                     &answer.stderr,
                 ));
             }
@@ -319,7 +322,7 @@ impl RestoreOperation<'_> {
         let folder = name.parent().unwrap_or(Path::new(""));
         self.root
             .create_dirs(folder)
-            .context("make the folder", &place)?;
+            .context("create the directory of", &place)?;
         let written = self.replace_file(name, file.mode, contents);
         written.context("write", &place)?;
         self.restored.written.push(display_path(&file.path));
@@ -357,11 +360,11 @@ impl RestoreOperation<'_> {
             kind.is_some_and(|kind| kind != EntryKind::Directory)
         };
         if parent_dirs(name).any(is_other) {
-            return Some("an ignored file is where its folder was");
+            return Some("an ignored file is in place of its directory");
         }
         let is_folder = self.root.kind(name) == Some(EntryKind::Directory);
         (is_folder && remove_empty(&self.root, name).is_err())
-            .then_some("a folder with ignored files is in its place")
+            .then_some("a directory with ignored files is in its place")
     }
 }
 
@@ -376,7 +379,7 @@ fn dirs_of(differing: &[RawDiffEntry]) -> BTreeSet<Vec<u8>> {
     let mut folders = BTreeSet::new();
     for file in differing
         .iter()
-        .filter(|raw| raw.change != FileChange::Deleted)
+        .filter(|raw| raw.change != FileChangeKind::Deleted)
     {
         let ends = file.path.iter().enumerate();
         let ends = ends.filter(|(_, byte)| **byte == b'/');

@@ -14,24 +14,24 @@ pub struct Snapshot {
     pub head: Option<String>,
     /// Files in the work tree that are not in the snapshot.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[serde(rename = "left_out")]
-    pub excluded: Vec<ExcludedFile>,
+    #[serde(alias = "left_out")]
+    pub excluded: Vec<SnapshotExcludedFile>,
 }
 
 /// A file or directory that is not in a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct ExcludedFile {
+pub struct SnapshotExcludedFile {
     /// Its path relative to the root of the work tree; bytes that are not text are escaped.
     pub path: String,
     /// The reason.
-    #[serde(rename = "because")]
-    pub reason: ExclusionReason,
+    #[serde(alias = "because")]
+    pub reason: SnapshotExclusionReason,
 }
 
 /// A reason to exclude a file from a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ExclusionReason {
+pub enum SnapshotExclusionReason {
     /// It is untracked and too large to be stored.
     TooLarge,
     /// It is a repository of its own.
@@ -40,13 +40,13 @@ pub enum ExclusionReason {
     Unreadable,
 }
 
-impl ExclusionReason {
+impl SnapshotExclusionReason {
     /// Returns the reason as text for people.
     pub const fn description(self) -> &'static str {
         match self {
             Self::TooLarge => "untracked and larger than 50 MB",
-            Self::Repository => "a repository of its own",
-            Self::Unreadable => "no permission to read it",
+            Self::Repository => "a nested repository",
+            Self::Unreadable => "permission denied",
         }
     }
 }
@@ -93,9 +93,9 @@ mod tests {
             label: "before".into(),
             tree: "t".into(),
             head: None,
-            excluded: vec![ExcludedFile {
+            excluded: vec![SnapshotExcludedFile {
                 path: "vendor/lib".into(),
-                reason: ExclusionReason::Repository,
+                reason: SnapshotExclusionReason::Repository,
             }],
         };
         assert!(snapshot.is_excluded("vendor/lib"));

@@ -69,15 +69,15 @@ impl SnapshotStore {
         let tag = snapshot
             .to_tag_object()
             .map_err(|error| WorktreeError::Git {
-                doing: "keep the snapshot",
+                doing: "store the snapshot",
                 message: error.to_string(),
             })?;
-        let write = self.repository.git_outside("keep the snapshot");
+        let write = self.repository.git_outside("store the snapshot");
         let args = ["hash-object", "-w", "-t", "tag", "--stdin"];
         let id = write.args(args).input(tag).line()?;
         let name = self.ref_name(&snapshot.label);
         let args = ["update-ref", "--no-deref", &name, &id];
-        let update = self.repository.git_outside("keep the snapshot").args(args);
+        let update = self.repository.git_outside("store the snapshot").args(args);
         update.output().map(drop)
     }
 
@@ -123,7 +123,7 @@ impl SnapshotStore {
             // Writing to a string cannot fail.
             let _ = writeln!(input, "delete {name}");
         }
-        let forget = self.repository.git_outside("forget the snapshots");
+        let forget = self.repository.git_outside("delete the snapshots");
         let args = ["update-ref", "--no-deref", "--stdin"];
         forget.args(args).input(input.into_bytes()).output()?;
         Ok(names.len())

@@ -5,7 +5,7 @@
 //! the next tree from the previous one.
 #![expect(
     clippy::disallowed_methods,
-    reason = "files in the state folder, out of the agents' reach"
+    reason = "files in the state directory, which agents cannot access"
 )]
 
 use std::fs::{self, File};
@@ -18,12 +18,14 @@ use rustix::fs::{FlockOperation, flock};
 use unstuck_files::DirHandle;
 
 use super::error::{WorktreeError, WorktreeIoContext};
-use super::file_index::{FileIndex, GitFileMode, IndexEntries, IndexEntry, StatFingerprint};
+use super::file_index::{
+    FileIndex, FileIndexEntries, FileIndexEntry, GitFileMode, StatFingerprint,
+};
 use super::git_paths::{path_from_bytes, quote_path};
-use super::ignored::OwnFiles;
 use super::listing::{ListedFile, MAX_UNTRACKED_BYTES, WorktreeListing, list};
+use super::own_files::OwnFiles;
 use super::repository::Repository;
-use super::snapshot::{ExcludedFile, ref_part};
+use super::snapshot::{SnapshotExcludedFile, ref_part};
 
 /// Total size of files up to which they are imported without checking if the repository has them already.
 const MAX_IMPORT_BYTES: u64 = 8 << 20;
@@ -34,11 +36,11 @@ const NO_REF: &str = "refs/unstuck/none";
 /// The author of the commit that no ref points to.
 const NOBODY: &str = "unstuck <unstuck@localhost>";
 
-/// The work tree as a tree object.
-pub(super) struct WorktreeTree {
+/// The git tree object of a work tree, with the commit of HEAD and the excluded files.
+pub(super) struct WorktreeGitTree {
     pub(super) id: String,
     pub(super) head: Option<String>,
-    pub(super) left_out: Vec<ExcludedFile>,
+    pub(super) left_out: Vec<SnapshotExcludedFile>,
 }
 
 /// The cache of one work tree.
@@ -63,8 +65,8 @@ impl TreeCache {
     pub(super) fn build_tree(
         &self,
         repository: &Repository,
-    ) -> Result<WorktreeTree, WorktreeError> {
-        fs::create_dir_all(&self.folder).context("make the folder", &self.folder)?;
+    ) -> Result<WorktreeGitTree, WorktreeError> {
+        fs::create_dir_all(&self.folder).context("create the directory", &self.folder)?;
         let _alone = self.lock()?;
         let known = self.load_index();
         match self.write_current_tree(repository, known) {
@@ -94,15 +96,15 @@ impl TreeCache {
         &self,
         repository: &Repository,
         known: FileIndex,
-    ) -> Result<WorktreeTree, WorktreeError> {
+    ) -> Result<WorktreeGitTree, WorktreeError> {
         let looked = self.filesystem_now()?;
         let own = OwnFiles::new(&repository.root, &self.state);
         let (listing, head) = thread::scope(|scope| {
             let head = scope.spawn(|| head_and_tree(repository, &known.tree));
             (list(repository, &own), head.join())
         });
-        let gone = |_| io::Error::other("a thread of ours ended");
-        let (head, is_kept) = head.map_err(gone).context("look at", &repository.root)??;
+        let gone = |_| io::Error::other("a worker thread panicked");
+        let (head, is_kept) = head.map_err(gone).context("inspect", &repository.root)??;
         let mut listing = listing?;
         let root = DirHandle::open(&repository.root).context("open", &repository.root)?;
         let names = unknown(&mut listing, &known, &root);
@@ -131,7 +133,7 @@ impl TreeCache {
         if record != known {
             self.save_index(&record)?;
         }
-        Ok(WorktreeTree {
+        Ok(WorktreeGitTree {
             id,
             head,
             left_out: listing.left_out,
@@ -144,7 +146,7 @@ impl TreeCache {
         File::create(&path)
             .and_then(|mut file| file.write_all(b"\n"))
             .context("write", &path)?;
-        let data = rustix::fs::lstat(&path).context("look at", &path)?;
+        let data = rustix::fs::lstat(&path).context("inspect", &path)?;
         Ok(StatFingerprint::from_stat(&data))
     }
 
@@ -172,10 +174,7 @@ fn head_and_tree(
 ) -> Result<(Option<String>, bool), WorktreeError> {
     let input = format!("HEAD\n{tree}\n").into_bytes();
     let args = ["cat-file", "--batch-check=%(objectname) %(objecttype)"];
-    let call = repository
-        .git_outside("look at HEAD")
-        .args(args)
-        .input(input);
+    let call = repository.git_outside("read HEAD").args(args).input(input);
     let output = String::from_utf8_lossy(&call.output()?).into_owned();
     let mut lines = output.lines();
     let head = lines.next().and_then(|line| line.strip_suffix(" commit"));
@@ -184,7 +183,7 @@ fn head_and_tree(
 }
 
 /// Returns true if two sets of files have the same tree.
-fn is_same_tree(one: &IndexEntries, other: &IndexEntries) -> bool {
+fn is_same_tree(one: &FileIndexEntries, other: &FileIndexEntries) -> bool {
     let mut pairs = one.iter().zip(other);
     one.len() == other.len()
         && pairs.all(|((path, entry), (other_path, other))| {
@@ -200,7 +199,7 @@ fn unknown(listing: &mut WorktreeListing, known: &FileIndex, root: &DirHandle) -
         (!same).then(|| name.clone())
     };
     let mut names: Vec<Vec<u8>> = listing.files.iter().filter_map(unknown).collect();
-    listing.leave_out_unreadable(root, &mut names);
+    listing.exclude_unreadable(root, &mut names);
     names
 }
 
@@ -231,9 +230,9 @@ fn entries<'n>(
     looked: StatFingerprint,
     names: &'n [Vec<u8>],
     blobs: Vec<Option<String>>,
-) -> (IndexEntries, Vec<&'n Vec<u8>>) {
+) -> (FileIndexEntries, Vec<&'n Vec<u8>>) {
     let mut read = names.iter().zip(blobs).peekable();
-    let (mut entries, mut new) = (IndexEntries::new(), Vec::new());
+    let (mut entries, mut new) = (FileIndexEntries::new(), Vec::new());
     for (name, found) in &listing.files {
         let blob = match read.next_if(|(read, _)| *read == name) {
             Some((_, Some(blob))) => Some(blob),
@@ -246,7 +245,7 @@ fn entries<'n>(
         let Some(blob) = blob else {
             continue;
         };
-        let entry = IndexEntry {
+        let entry = FileIndexEntry {
             mode: found.mode,
             blob,
             fingerprint: found.fingerprint.unless_racy(looked),
@@ -306,14 +305,14 @@ fn import(
         }),
         None => Err(WorktreeError::Git {
             doing: "read the files",
-            message: "a file was changed while it was read".to_owned(),
+            message: "a file changed while it was read".to_owned(),
         }),
     }
 }
 
 /// Returns the input of `fast-import` that changes the previous tree to that of these files; deletions come first, so
 /// that a directory can become a file. The tree is printed, and the commit made for it is discarded.
-fn changes(before: &FileIndex, entries: &IndexEntries) -> Vec<u8> {
+fn changes(before: &FileIndex, entries: &FileIndexEntries) -> Vec<u8> {
     let mut lines = format!("commit {NO_REF}\ncommitter {NOBODY} 0 +0000\ndata 0\n").into_bytes();
     if !before.tree.is_empty() {
         lines.extend(format!("M 040000 {} \"\"\n", before.tree).bytes());
@@ -357,13 +356,13 @@ fn write_blob(
         // The file may have been replaced since it was listed.
         if size > found.fingerprint.size().max(MAX_UNTRACKED_BYTES) {
             return Err(io::Error::other(
-                "a file became much larger since it was looked at",
+                "a file grew too much since it was scanned",
             ));
         }
         head(to, size)?;
         let written = io::copy(&mut file.take(size), to)?;
         if written < size {
-            return Err(io::Error::other("a file became shorter while it was read"));
+            return Err(io::Error::other("a file shrank while it was read"));
         }
     }
     write!(to, "\nget-mark :{mark}\n")

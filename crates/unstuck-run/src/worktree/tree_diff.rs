@@ -10,7 +10,7 @@ use super::snapshot_store::SnapshotStore;
 /// The kind of a file's change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum FileChange {
+pub enum FileChangeKind {
     /// It was added.
     Added,
     /// It was modified: its contents, its executable bit or its type.
@@ -19,7 +19,7 @@ pub enum FileChange {
     Deleted,
 }
 
-impl FileChange {
+impl FileChangeKind {
     /// Returns the name used in all interfaces.
     pub const fn name(self) -> &'static str {
         match self {
@@ -36,7 +36,7 @@ pub struct ChangedFile {
     /// Its path relative to the root of the work tree; bytes that are not text are escaped.
     pub path: String,
     /// The kind of change.
-    pub change: FileChange,
+    pub change: FileChangeKind,
     /// Number of added lines; `None` for binary files.
     pub added: Option<u64>,
     /// Number of removed lines; `None` for binary files.
@@ -49,7 +49,7 @@ pub(super) struct RawDiffEntry {
     /// The mode in the new tree; `None` if the file does not exist there.
     pub(super) mode: Option<String>,
     pub(super) blob: String,
-    pub(super) change: FileChange,
+    pub(super) change: FileChangeKind,
 }
 
 impl SnapshotStore {
@@ -94,10 +94,7 @@ impl SnapshotStore {
     pub(super) fn expect_trees(&self, trees: &[&str]) -> Result<(), WorktreeError> {
         let input = trees.join("\n").into_bytes();
         let args = ["cat-file", "--batch-check=%(objecttype)"];
-        let look = self
-            .repository
-            .git_command("look at the snapshots")
-            .args(args);
+        let look = self.repository.git_command("find the snapshots").args(args);
         let output = look.input(input).output()?;
         let text = String::from_utf8_lossy(&output);
         let lost = trees
@@ -156,9 +153,9 @@ pub(super) fn raw_diff(
             mode: Some(mode.to_owned()).filter(|mode| mode != "000000"),
             blob: blob.to_owned(),
             change: match status {
-                "A" => FileChange::Added,
-                "D" => FileChange::Deleted,
-                _ => FileChange::Modified,
+                "A" => FileChangeKind::Added,
+                "D" => FileChangeKind::Deleted,
+                _ => FileChangeKind::Modified,
             },
         });
     }

@@ -1,7 +1,7 @@
 //! Tests that no process is left behind.
 
 use tokio::sync::watch;
-use unstuck_run::process::{ChildStatus, ProcessSpec, Stdin, StopCause, StopRequest};
+use unstuck_run::process::{ChildExitStatus, ProcessSpec, Stdin, StopRequest, StopRequestSignal};
 
 use crate::support::{Memory, again, daemon, eventually, is_alive, pid_in, run, supervisor};
 
@@ -10,7 +10,7 @@ async fn detached_daemon_that_ignores_signals_dies_with_the_attempt() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pid");
     let ended = run(&ProcessSpec::shell(daemon(&file))).await;
-    assert_eq!(ended.status, ChildStatus::Exited(0));
+    assert_eq!(ended.status, ChildExitStatus::Exited(0));
     assert!(ended.leftover_count >= 1);
     assert_eq!(ended.survivor_count, 0);
     assert!(!is_alive(pid_in(&file).await));
@@ -23,7 +23,7 @@ async fn background_process_is_ended_and_counted() {
     let file = folder.path().join("pid");
     let line = format!("sleep 1000 & echo $! > {}; exit 5", file.display());
     let ended = run(&ProcessSpec::shell(line)).await;
-    assert_eq!(ended.status, ChildStatus::Exited(5));
+    assert_eq!(ended.status, ChildExitStatus::Exited(5));
     assert_eq!((ended.leftover_count, ended.survivor_count), (1, 0));
     assert!(!is_alive(pid_in(&file).await));
 }
@@ -46,11 +46,11 @@ async fn tool_with_its_own_session_ends_with_its_stopped_agent() {
     let run = supervisor.run(&spec, &mut stdin, &mut sink, stop);
     let later = async {
         pid_in(&file).await;
-        say.send(StopRequest::Graceful(StopCause::Interrupt))
+        say.send(StopRequest::Graceful(StopRequestSignal::Interrupt))
             .unwrap();
     };
     let ended = tokio::join!(run, later).0.unwrap();
-    assert_eq!(ended.status, ChildStatus::Exited(4));
+    assert_eq!(ended.status, ChildExitStatus::Exited(4));
     assert!(ended.leftover_count >= 1);
     assert!(!is_alive(pid_in(&file).await));
 }
@@ -60,7 +60,7 @@ async fn constantly_forking_processes_are_ended() {
     let line = "f() { while :; do (sleep 0.01 & ) ; done; }; \
                 for i in 1 2 3; do f >/dev/null 2>&1 & done; sleep 0.2; exit 6";
     let ended = run(&ProcessSpec::shell(line)).await;
-    assert_eq!(ended.status, ChildStatus::Exited(6));
+    assert_eq!(ended.status, ChildExitStatus::Exited(6));
     assert!(ended.leftover_count >= 3);
     assert_eq!(ended.survivor_count, 0);
 }
@@ -192,8 +192,8 @@ async fn exit_is_recorded_even_if_the_supervisor_is_gone() {
     eventually("the record is there", || record.exists()).await;
     victim.kill();
     assert_eq!(
-        ChildStatus::from_record(&record),
-        Some(ChildStatus::Exited(11))
+        ChildExitStatus::from_record(&record),
+        Some(ChildExitStatus::Exited(11))
     );
 }
 

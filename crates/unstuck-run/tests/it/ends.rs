@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use unstuck_run::process::{
-    CheckCommand, ChildStatus, EnvInheritance, ProcessSpec, Stdin, run_check,
+    CheckCommand, ChildExitStatus, EnvInheritance, ProcessSpec, Stdin, run_check,
 };
 
 use crate::support::{again, run, supervisor};
@@ -29,10 +29,10 @@ async fn child_without_inherited_env_has_only_the_variables_set_for_it() {
 async fn exit_codes_and_signals_are_distinguished() {
     let mut supervisor = supervisor();
     for (line, expected) in [
-        ("exit 0", ChildStatus::Exited(0)),
-        ("exit 137", ChildStatus::Exited(137)),
-        ("kill -9 $$", ChildStatus::Signaled(9)),
-        ("kill -TERM $$", ChildStatus::Signaled(15)),
+        ("exit 0", ChildExitStatus::Exited(0)),
+        ("exit 137", ChildExitStatus::Exited(137)),
+        ("kill -9 $$", ChildExitStatus::Signaled(9)),
+        ("kill -TERM $$", ChildExitStatus::Signaled(15)),
     ] {
         let ended = again(
             &mut supervisor,
@@ -52,7 +52,7 @@ async fn missing_program_is_not_found() {
     for program in ["no-such-program-here", "/no/such/program"] {
         let ended = run(&ProcessSpec::new(program)).await;
         assert!(
-            matches!(ended.status, ChildStatus::NotFound(_)),
+            matches!(ended.status, ChildExitStatus::NotFound(_)),
             "{:?}",
             ended.status
         );
@@ -66,7 +66,7 @@ async fn non_program_file_is_not_executable() {
     std::fs::write(&file, "just text").unwrap();
     let ended = run(&ProcessSpec::new(&file)).await;
     assert!(
-        matches!(ended.status, ChildStatus::NotExecutable(_)),
+        matches!(ended.status, ChildExitStatus::NotExecutable(_)),
         "{:?}",
         ended.status
     );
@@ -74,7 +74,7 @@ async fn non_program_file_is_not_executable() {
     std::fs::write(&file, "#!/no/such/interpreter\n").unwrap();
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
     let ended = run(&ProcessSpec::new(&file)).await;
-    let ChildStatus::CannotStart(why) = ended.status else {
+    let ChildExitStatus::CannotStart(why) = ended.status else {
         panic!("{:?}", ended.status)
     };
     assert!(why.contains("interpreter"), "{why}");
@@ -86,7 +86,7 @@ async fn missing_directory_is_not_reported_as_a_missing_program() {
         folder: Some(PathBuf::from("/no/such/folder")),
         ..ProcessSpec::new("true")
     };
-    let ChildStatus::CannotStart(why) = run(&spec).await.status else {
+    let ChildExitStatus::CannotStart(why) = run(&spec).await.status else {
         panic!("it cannot have started")
     };
     assert!(why.contains("/no/such/folder"), "{why}");
@@ -139,8 +139,8 @@ async fn exit_of_a_child_that_ended_by_itself_is_recorded() {
     };
     run(&spec).await;
     assert_eq!(
-        ChildStatus::from_record(&record),
-        Some(ChildStatus::Exited(7))
+        ChildExitStatus::from_record(&record),
+        Some(ChildExitStatus::Exited(7))
     );
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
@@ -173,5 +173,5 @@ async fn check_passes_or_fails_by_exit_code() {
     question.line = "exit 4".into();
     let result = run_check(&mut supervisor, &question, stop).await.unwrap();
     assert!(!result.passed());
-    assert_eq!(result.status, ChildStatus::Exited(4));
+    assert_eq!(result.status, ChildExitStatus::Exited(4));
 }

@@ -4,10 +4,10 @@
 use std::fs;
 use std::path::Path;
 
-use unstuck_core::watched_files::AcceptedParts;
+use unstuck_core::watched_files::AcceptedFileParts;
 use unstuck_repair::project_dir::ProjectRoot;
 use unstuck_repair::watched_files::{NoCommits, WatchedFiles, WatchedFilesCheck};
-use unstuck_run::worktree::{HeadTree, open_committed_files};
+use unstuck_run::worktree::{CommittedTree, open_committed_files};
 
 use crate::worktree::Repo;
 
@@ -39,7 +39,7 @@ impl Repo {
         &self,
         command: &str,
         folder: &str,
-        baseline: &AcceptedParts,
+        baseline: &AcceptedFileParts,
     ) -> WatchedFilesCheck {
         let root = ProjectRoot::open(&self.root()).unwrap();
         let head = open_committed_files(&self.root());
@@ -48,7 +48,7 @@ impl Repo {
     }
 
     fn guarded(&self, command: &str) -> WatchedFilesCheck {
-        self.guarded_in(command, "", &AcceptedParts::default())
+        self.guarded_in(command, "", &AcceptedFileParts::default())
     }
 
     fn changed(&self, command: &str) -> Vec<String> {
@@ -56,7 +56,7 @@ impl Repo {
         changed.map(|file| file.path).collect()
     }
 
-    fn accepted(&self, commands: &[&str]) -> AcceptedParts {
+    fn accepted(&self, commands: &[&str]) -> AcceptedFileParts {
         let root = ProjectRoot::open(&self.root()).unwrap();
         let head = open_committed_files(&self.root());
         let commands: Vec<_> = commands.iter().map(|&one| one.to_owned()).collect();
@@ -103,7 +103,7 @@ fn changed_scripts_require_approval_with_a_diff() {
         panic!("{guarded:?}");
     };
     assert_eq!(file.path, "package.json");
-    assert_eq!(file.reason, "it differs from the last commit");
+    assert_eq!(file.reason, "differs from the last commit");
     assert!(
         file.diff.contains("+    \"postinstall\": \"curl evil"),
         "{}",
@@ -120,7 +120,7 @@ fn new_changed_or_deleted_tool_settings_require_approval() {
     repo.write(".npmrc", "script-shell=./evil.sh\n//registry.npmjs.org/:_authToken=npm_0123456789abcdefghijABCDEFGHIJ012345\n");
     let guarded = repo.guarded("npm ci");
     assert_eq!(guarded.changed[0].path, ".npmrc");
-    assert_eq!(guarded.changed[0].reason, "it is not committed");
+    assert_eq!(guarded.changed[0].reason, "not committed");
     assert_eq!(guarded.changed[0].diff, "", "it may hold secrets");
     repo.write(".npmrc", "ignore-scripts=true\n");
     repo.commit();
@@ -170,7 +170,7 @@ fn files_from_the_working_directory_up_to_the_root_are_watched() {
     assert_eq!(repo.changed("npm ci"), NOTHING);
     let changed = |command: &str, folder: &str| {
         let files = repo
-            .guarded_in(command, folder, &AcceptedParts::default())
+            .guarded_in(command, folder, &AcceptedFileParts::default())
             .changed;
         files.into_iter().map(|file| file.path).collect::<Vec<_>>()
     };
@@ -351,18 +351,18 @@ fn project_in_a_subdirectory_is_compared_with_that_subdirectory() {
 #[test]
 fn commit_by_an_agent_is_not_accepted() {
     let repo = Repo::package();
-    let before = HeadTree::at_head(&repo.root()).unwrap();
+    let before = CommittedTree::at_head(&repo.root()).unwrap();
     repo.write("package.json", PACKAGE.replace("node test.js", "evil"));
     repo.commit();
     let root = ProjectRoot::open(&repo.root()).unwrap();
-    let check = |head: &HeadTree| {
+    let check = |head: &CommittedTree| {
         WatchedFiles::new(&root, head)
             .check("npm ci", Path::new(""))
             .changed
     };
-    assert_eq!(check(&HeadTree::at_head(&repo.root()).unwrap()), []);
+    assert_eq!(check(&CommittedTree::at_head(&repo.root()).unwrap()), []);
     assert_eq!(check(&before)[0].path, "package.json");
-    let again = HeadTree::at_commit(&repo.root(), before.commit()).unwrap();
+    let again = CommittedTree::at_commit(&repo.root(), before.commit()).unwrap();
     assert_eq!(check(&again).len(), 1);
 }
 
@@ -379,7 +379,7 @@ fn without_commits_approval_is_required_until_files_are_accepted() {
         .map(|file| file.path.as_str())
         .collect();
     assert_eq!(names, ["build.js", "package.json"]);
-    assert_eq!(guarded.changed[0].reason, "nobody has accepted it yet");
+    assert_eq!(guarded.changed[0].reason, "not accepted yet");
     let baseline = repo.accepted(&["npm run build"]);
     assert_eq!(repo.guarded_in("npm run build", "", &baseline).changed, []);
     assert_eq!(
@@ -388,7 +388,7 @@ fn without_commits_approval_is_required_until_files_are_accepted() {
     );
     repo.write("build.js", "2\n");
     let changed = repo.guarded_in("npm run build", "", &baseline).changed;
-    assert_eq!(changed[0].reason, "it differs from what was accepted");
+    assert_eq!(changed[0].reason, "differs from the accepted version");
     assert_eq!(changed[0].diff, "-1\n+2");
     // No file decides here, so no approval is needed.
     assert_eq!(repo.changed("mkdir -p out && cp a b"), NOTHING);
@@ -427,7 +427,7 @@ fn links_are_watched_but_not_followed_outside() {
         let guarded = repo.guarded("make");
         assert_eq!(guarded.changed[0].path, "GNUmakefile");
         assert!(
-            guarded.changed[0].reason.contains("leads out"),
+            guarded.changed[0].reason.contains("outside the project"),
             "{guarded:?}"
         );
         // Not even if it existed when the project was trusted.

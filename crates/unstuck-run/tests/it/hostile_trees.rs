@@ -74,7 +74,7 @@ fn try_case(place: &Path, outside: &Path, case: u64) {
     let mut chance = Chance::of(case);
     let tree = Tree::plant(&place.join(case.to_string()), outside, &mut chance);
     let racer = (chance.below(2) == 0).then(|| Racer::start(&tree, outside, case));
-    work::work(&tree, &mut chance);
+    work::work(&tree, outside, &mut chance);
     drop(racer);
     work::expect_nothing_leaked(&tree);
     tree.remove();

@@ -4,21 +4,21 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use unstuck_run::process::{
-    ChildStatus, ProcessLimits, ProcessResult, ProcessSpec, Stdin, StopCause, StopRequest,
-    TimeLimit,
+    ChildExitStatus, ProcessResult, ProcessSpec, ProcessTimeouts, Stdin, StopRequest,
+    StopRequestSignal, TimeLimit,
 };
 
 use crate::support::{Memory, again, eventually, run, supervisor};
 
-fn limited(line: &str, limits: ProcessLimits) -> ProcessSpec {
+fn limited(line: &str, limits: ProcessTimeouts) -> ProcessSpec {
     ProcessSpec {
         limits,
         ..ProcessSpec::shell(line)
     }
 }
 
-fn short() -> ProcessLimits {
-    ProcessLimits {
+fn short() -> ProcessTimeouts {
+    ProcessTimeouts {
         timeout: Some(Duration::from_millis(200)),
         idle_timeout: None,
         grace: Duration::from_millis(100),
@@ -33,21 +33,21 @@ async fn child_that_ignores_sigterm_is_killed_after_the_grace() {
     ))
     .await;
     assert_eq!(ended.timed_out, Some(TimeLimit::Timeout));
-    assert_eq!(ended.status, ChildStatus::Signaled(9));
+    assert_eq!(ended.status, ChildExitStatus::Signaled(9));
     assert_eq!(ended.stdout.text(), "up\n");
     assert!(!ended.was_stopped);
 }
 
 #[tokio::test]
 async fn child_that_handles_sigterm_may_write_its_last_output() {
-    let limits = ProcessLimits {
+    let limits = ProcessTimeouts {
         grace: Duration::from_secs(20),
         ..short()
     };
     let line = "trap 'echo bye; exit 9' TERM; while :; do sleep 0.05; done";
     let ended = run(&limited(line, limits)).await;
     assert_eq!(ended.timed_out, Some(TimeLimit::Timeout));
-    assert_eq!(ended.status, ChildStatus::Exited(9));
+    assert_eq!(ended.status, ChildExitStatus::Exited(9));
     assert_eq!(ended.stdout.text(), "bye\n");
 }
 
@@ -55,12 +55,12 @@ async fn child_that_handles_sigterm_may_write_its_last_output() {
 async fn suspended_child_is_ended_too() {
     let ended = run(&limited("kill -STOP $$; echo never", short())).await;
     assert_eq!(ended.timed_out, Some(TimeLimit::Timeout));
-    assert_eq!(ended.status, ChildStatus::Signaled(15));
+    assert_eq!(ended.status, ChildExitStatus::Signaled(15));
 }
 
 #[tokio::test]
 async fn silence_reaches_the_idle_limit_and_output_does_not() {
-    let limits = ProcessLimits {
+    let limits = ProcessTimeouts {
         timeout: None,
         idle_timeout: Some(Duration::from_secs(3)),
         grace: Duration::from_millis(100),
@@ -78,9 +78,9 @@ async fn stopped(line: &str, how: StopRequest, grace: Duration) -> ProcessResult
     let line = format!("UP={}; {line}", up.display());
     let (say, stop) = watch::channel(StopRequest::Continue);
     let mut supervisor = supervisor();
-    let limits = ProcessLimits {
+    let limits = ProcessTimeouts {
         grace,
-        ..ProcessLimits::default()
+        ..ProcessTimeouts::default()
     };
     let (spec, mut stdin, mut sink) = (limited(&line, limits), Stdin::null(), Memory::default());
     let run = supervisor.run(&spec, &mut stdin, &mut sink, stop);
@@ -96,27 +96,27 @@ async fn graceful_stop_sends_sigterm_and_kill_does_not() {
     let line = "trap 'exit 3' TERM; : >$UP; while :; do sleep 0.05; done";
     let gently = stopped(
         line,
-        StopRequest::Graceful(StopCause::Interrupt),
+        StopRequest::Graceful(StopRequestSignal::Interrupt),
         Duration::from_secs(20),
     )
     .await;
     assert!(gently.was_stopped);
-    assert_eq!(gently.status, ChildStatus::Exited(3));
+    assert_eq!(gently.status, ChildExitStatus::Exited(3));
     let at_once = stopped(
         line,
-        StopRequest::Kill(StopCause::Interrupt),
+        StopRequest::Kill(StopRequestSignal::Interrupt),
         Duration::from_secs(20),
     )
     .await;
     assert!(at_once.was_stopped);
-    assert_eq!(at_once.status, ChildStatus::Signaled(9));
+    assert_eq!(at_once.status, ChildExitStatus::Signaled(9));
 }
 
 #[tokio::test]
 async fn attempt_stopped_before_its_start_never_starts() {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("trace");
-    let (_keep, stop) = watch::channel(StopRequest::Graceful(StopCause::Interrupt));
+    let (_keep, stop) = watch::channel(StopRequest::Graceful(StopRequestSignal::Interrupt));
     let spec = ProcessSpec::new("touch").with_args([&trace]);
     let mut supervisor = supervisor();
     let ended = supervisor

@@ -88,7 +88,7 @@ async fn program_that_is_not_a_reaper_is_an_error_and_does_not_hang() {
     let reaper = unstuck_run::process::ReaperProgram {
         program: "/bin/true".into(),
     };
-    let mut supervisor = unstuck_run::process::Supervisor::start(&reaper).unwrap();
+    let mut supervisor = unstuck_run::process::ChildSupervisor::start(&reaper).unwrap();
     let result = again(
         &mut supervisor,
         &ProcessSpec::new("true"),
@@ -103,7 +103,7 @@ async fn program_that_is_not_a_reaper_is_an_error_and_does_not_hang() {
     let reaper = unstuck_run::process::ReaperProgram {
         program: "/no/such/reaper".into(),
     };
-    let result = unstuck_run::process::Supervisor::start(&reaper);
+    let result = unstuck_run::process::ChildSupervisor::start(&reaper);
     assert!(matches!(
         result,
         Err(ProcessError::ReaperStartFailed { .. })

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use unstuck_run::process::{
-    OutputSink, ProcessError, ProcessResult, ProcessSpec, ReaperProgram, Stdin, StopRequest,
-    Supervisor,
+    ChildSupervisor, OutputSink, ProcessError, ProcessResult, ProcessSpec, ReaperProgram, Stdin,
+    StopRequest,
 };
 
 /// Returns the reaper that was built with these tests.
@@ -16,8 +16,8 @@ pub(crate) fn program() -> ReaperProgram {
     }
 }
 
-pub(crate) fn supervisor() -> Supervisor {
-    Supervisor::start(&program()).unwrap()
+pub(crate) fn supervisor() -> ChildSupervisor {
+    ChildSupervisor::start(&program()).unwrap()
 }
 
 /// A sink that records the output.
@@ -54,7 +54,7 @@ pub(crate) async fn run_with(spec: &ProcessSpec, stdin: &mut Stdin) -> ProcessRe
 
 /// Runs another command in a supervisor.
 pub(crate) async fn again(
-    supervisor: &mut Supervisor,
+    supervisor: &mut ChildSupervisor,
     spec: &ProcessSpec,
     stdin: &mut Stdin,
 ) -> Result<ProcessResult, ProcessError> {

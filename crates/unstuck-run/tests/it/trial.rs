@@ -15,7 +15,9 @@ use unstuck_repair::preview::{Preview, PreviewError, PreviewLimits, PreviewRepor
 use unstuck_repair::project_dir::ProjectRoot;
 use unstuck_repair::sandbox::{NetworkAccess, SandboxMode};
 use unstuck_run::process::StopRequest;
-use unstuck_run::repair::{PreviewJob, PreviewJobError, RepairError, RepairExecutor, RepairJob};
+use unstuck_run::repair_execution::{
+    PreviewJob, PreviewJobError, RepairError, RepairExecutor, RepairJob,
+};
 
 use crate::support;
 

@@ -1,6 +1,6 @@
 //! Tests of a child behind a pseudo-terminal.
 
-use unstuck_run::process::{ChildStatus, ProcessSpec, Stdin, StreamWiring};
+use unstuck_run::process::{ChildExitStatus, ProcessSpec, Stdin, StreamWiring};
 
 use crate::support::{run, run_with};
 
@@ -17,7 +17,7 @@ async fn every_stream_is_a_terminal_in_its_own_session() {
     let ended = run(&behind_pty(ProcessSpec::shell(line))).await;
     assert_eq!(
         ended.status,
-        ChildStatus::Exited(4),
+        ChildExitStatus::Exited(4),
         "{}",
         ended.stdout.text()
     );
@@ -42,7 +42,7 @@ async fn typed_input_arrives_and_ends() {
         &mut stdin,
     )
     .await;
-    assert_eq!(ended.status, ChildStatus::Exited(0));
+    assert_eq!(ended.status, ChildExitStatus::Exited(0));
     assert!(
         ended.stdout.text().contains("got hello\r\n"),
         "{}",
@@ -54,7 +54,7 @@ async fn typed_input_arrives_and_ends() {
 async fn missing_program_behind_a_terminal_is_not_found() {
     let ended = run(&behind_pty(ProcessSpec::new("no-such-program-here"))).await;
     assert!(
-        matches!(ended.status, ChildStatus::NotFound(_)),
+        matches!(ended.status, ChildExitStatus::NotFound(_)),
         "{:?}",
         ended.status
     );

@@ -1,4 +1,4 @@
--- The same counts by day, under the first hour of each: whole days, however many, are read from here.
+-- The same counts by day, under the first hour of each: whole days, however many, are read from here. The program fills them in.
 CREATE TABLE daily (
     hour        INTEGER NOT NULL,
     project     TEXT    NOT NULL,
@@ -23,10 +23,6 @@ CREATE TABLE daily (
     b11 INTEGER NOT NULL,
     PRIMARY KEY (hour, project, kind, model, strategy, outcome)
 ) STRICT, WITHOUT ROWID;
-INSERT INTO daily SELECT hour - (hour % 24 + 24) % 24, project, kind, model, strategy, outcome,
-    sum(count), sum(duration_ms), sum(cost_nanos),
-    sum(b0), sum(b1), sum(b2), sum(b3), sum(b4), sum(b5), sum(b6), sum(b7), sum(b8), sum(b9), sum(b10), sum(b11)
-    FROM hourly GROUP BY 1, 2, 3, 4, 5, 6;
 
 CREATE TABLE tries_daily (
     hour    INTEGER NOT NULL,
@@ -37,5 +33,3 @@ CREATE TABLE tries_daily (
     newest  INTEGER NOT NULL,
     PRIMARY KEY (hour, scope, message, pattern)
 ) STRICT, WITHOUT ROWID;
-INSERT INTO tries_daily SELECT hour - (hour % 24 + 24) % 24, scope, message, pattern, sum(count), max(newest)
-    FROM tries GROUP BY 1, 2, 3, 4;

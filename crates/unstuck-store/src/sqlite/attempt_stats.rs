@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
-use unstuck_core::event::{CallRecord, Event, RunId, SessionId};
-use unstuck_core::views::{PromptPattern, RunSummary};
+use unstuck_core::event::{ApiCallRecord, Event, RunId, SessionId};
+use unstuck_core::views::{MaskedPrompt, RunSummary};
 
 use super::count_tables::{self, ATTEMPT_TABLES};
 use crate::attempt_stats::{self, AttemptCountKey, AttemptTally, CallFailure, EndedAttempt};
@@ -33,7 +33,7 @@ type CountTable = (&'static str, fn(i64) -> i64);
 
 /// Attempt counts that are not yet written.
 #[derive(Debug, Default)]
-pub(super) struct AttemptCounters {
+pub(super) struct PendingAttemptCounts {
     counts: HashMap<AttemptCountKey, AttemptTally>,
     /// The error messages by fingerprint.
     messages: HashMap<String, String>,
@@ -45,16 +45,16 @@ pub(super) struct AttemptCounters {
 struct InternedIds {
     scopes: HashMap<[String; 3], i64>,
     messages: HashMap<String, i64>,
-    patterns: HashMap<Arc<PromptPattern>, i64>,
+    patterns: HashMap<Arc<MaskedPrompt>, i64>,
 }
 
-impl AttemptCounters {
+impl PendingAttemptCounts {
     /// Counts an attempt of a run.
     pub(super) fn add_attempt(
         &mut self,
         attempt: &EndedAttempt<'_>,
         view: Option<&RunSummary>,
-        pattern: Option<Arc<PromptPattern>>,
+        pattern: Option<Arc<MaskedPrompt>>,
     ) {
         let key = attempt.count_key(view, pattern);
         if let Some(failure) = attempt.failure {
@@ -69,7 +69,7 @@ impl AttemptCounters {
     /// Counts a call of an unsupervised session.
     pub(super) fn add_call(
         &mut self,
-        call: &CallRecord,
+        call: &ApiCallRecord,
         project: &str,
         fault: Option<&CallFailure>,
     ) {
@@ -189,7 +189,7 @@ impl InternedIds {
     fn pattern_id(
         &mut self,
         connection: &Connection,
-        pattern: Option<&Arc<PromptPattern>>,
+        pattern: Option<&Arc<MaskedPrompt>>,
     ) -> rusqlite::Result<i64> {
         let Some(pattern) = pattern else {
             return Ok(0);
@@ -240,13 +240,13 @@ pub(super) fn role_pattern(
     connection: &Connection,
     run: &RunId,
     session: &SessionId,
-) -> rusqlite::Result<Option<PromptPattern>> {
+) -> rusqlite::Result<Option<MaskedPrompt>> {
     let mut statement = connection.prepare_cached(SELECT_SESSION_STARTED)?;
     let row = params![run.as_str(), session.as_str()];
     let payload: Option<String> = statement.query_row(row, |row| row.get(0)).optional()?;
     let event = payload.and_then(|payload| serde_json::from_str(&payload).ok());
     Ok(event.and_then(|fields| match Event::from_value(fields) {
-        Event::SessionStarted(started) => Some(PromptPattern::from_role(&started)),
+        Event::SessionStarted(started) => Some(MaskedPrompt::from_role(&started)),
         _ => None,
     }))
 }

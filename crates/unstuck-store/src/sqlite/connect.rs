@@ -82,6 +82,10 @@ fn connect(path: &Path, mode: OpenFlags, wait: Duration) -> Result<Connection, S
 }
 
 /// Creates a new file that only the user can access.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the store is in the state directory or where the user puts it, and SQLite opens it by its path"
+)]
 pub(super) fn create_private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .read(true)

@@ -39,7 +39,8 @@ impl CountTables {
         since: Option<Timestamp>,
         until: Option<Timestamp>,
     ) -> &'static str {
-        let is_whole = |at: Option<Timestamp>| at.is_none_or(|at| rollup::hour_of(at) % 24 == 0);
+        let is_whole =
+            |at: Option<Timestamp>| at.is_none_or(|at| rollup::hour_number(at) % 24 == 0);
         if is_whole(since) && is_whole(until) {
             self.by_day
         } else {
@@ -49,20 +50,38 @@ impl CountTables {
 
     /// Returns whether the daily counts are the sums of the hourly ones.
     pub(super) fn are_consistent(self, connection: &Connection) -> rusqlite::Result<bool> {
-        let Self {
-            by_hour,
-            by_day,
-            sum_columns: sums,
-            key_columns: keys,
-        } = self;
-        let summed =
-            format!("SELECT hour - (hour % 24 + 24) % 24, {sums} FROM {by_hour} GROUP BY {keys}");
-        let kept = format!("SELECT * FROM {by_day}");
-        let differs =
-            format!("SELECT EXISTS ({summed} EXCEPT {kept}) OR EXISTS ({kept} EXCEPT {summed})");
+        let computed = self.select_daily_sums();
+        let stored = format!("SELECT * FROM {}", self.by_day);
+        let differs = format!(
+            "SELECT EXISTS ({computed} EXCEPT {stored}) OR EXISTS ({stored} EXCEPT {computed})"
+        );
         let differs: bool = connection.query_row(&differs, [], |row| row.get(0))?;
         Ok(!differs)
     }
+
+    /// Fills the daily counts from the hourly ones.
+    fn fill_daily(self, connection: &Connection) -> rusqlite::Result<()> {
+        let sums = self.select_daily_sums();
+        connection.execute(&format!("INSERT INTO {} {sums}", self.by_day), [])?;
+        Ok(())
+    }
+
+    /// Returns the query that sums up the hourly counts by day.
+    fn select_daily_sums(self) -> String {
+        let Self {
+            by_hour,
+            sum_columns: sums,
+            key_columns: keys,
+            ..
+        } = self;
+        format!("SELECT hour - (hour % 24 + 24) % 24, {sums} FROM {by_hour} GROUP BY {keys}")
+    }
+}
+
+/// Backfills the daily counts.
+pub(super) fn backfill_daily(connection: &Connection) -> rusqlite::Result<()> {
+    OUTCOME_TABLES.fill_daily(connection)?;
+    ATTEMPT_TABLES.fill_daily(connection)
 }
 
 /// Returns the first hour of the day that contains an hour.

@@ -11,6 +11,10 @@ use crate::error::StoreError;
 const PROBE_BYTES: usize = 64 << 10;
 
 /// Writes and removes a small file next to the store.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the file is new and next to the store, which is in the state directory or where the user puts it"
+)]
 pub(super) fn probe(path: &Path) -> Result<(), StoreError> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let probe = folder.join(format!(".unstuck-room-{}", std::process::id()));
@@ -40,6 +44,6 @@ fn to_store_error(path: &Path, error: io::Error) -> StoreError {
     match error.kind() {
         io::ErrorKind::QuotaExceeded => StoreError::Full { path: path.into() },
         io::ErrorKind::PermissionDenied => StoreError::ReadOnly { path: path.into() },
-        _ => StoreError::inaccessible("write beside", path, error),
+        _ => StoreError::inaccessible("write next to", path, error),
     }
 }

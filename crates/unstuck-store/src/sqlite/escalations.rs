@@ -22,7 +22,7 @@ const CLOSE_ANSWERED: &str = "UPDATE questions SET answered = ?2, answer = ?3
     WHERE run = ?1 AND answered IS NULL AND (
         id = ?4 OR (
             ?4 IS NULL AND (?5 IS NULL OR session = ?5) AND NOT (
-                json_extract(asked, '$.type') = 'cost_confirmation' AND json_extract(asked, '$.why') = 'max_cost'
+                json_extract(asked, '$.type') = 'cost_confirmation' AND coalesce(json_extract(asked, '$.reason_code'), json_extract(asked, '$.why')) = 'max_cost'
             )
         )
     )";
@@ -30,7 +30,7 @@ const CLOSE_ANSWERED: &str = "UPDATE questions SET answered = ?2, answer = ?3
 /// Resuming a run closes its escalations, except those about a budget.
 const CLOSE_EXCEPT_BUDGETS: &str = "UPDATE questions SET answered = ?2
     WHERE run = ?1 AND answered IS NULL AND NOT (
-        json_extract(asked, '$.type') = 'cost_confirmation' AND json_extract(asked, '$.why') = 'max_cost'
+        json_extract(asked, '$.type') = 'cost_confirmation' AND coalesce(json_extract(asked, '$.reason_code'), json_extract(asked, '$.why')) = 'max_cost'
     )";
 
 const CLOSE_ALL: &str = "UPDATE questions SET answered = ?2 WHERE run = ?1 AND answered IS NULL";
@@ -58,7 +58,7 @@ pub(super) fn apply_event(
                     text,
                 ])?;
         }
-        Event::EscalationResolved(resolved) if resolved.is_by_person() => {
+        Event::EscalationResolved(resolved) if resolved.is_by_human() => {
             let text = serde_json::to_string(resolved)
                 .map_err(|error| sqlite_error::invalid_json(8, error))?;
             let session = resolved.session.as_ref().map(|session| session.as_str());

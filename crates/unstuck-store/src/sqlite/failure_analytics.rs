@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rusqlite::{Connection, params};
 use unstuck_core::Timestamp;
 use unstuck_core::views::{
-    AttemptCount, FailureAnalytics, FailureMessageCount, PromptPattern, PromptPatternCount,
+    AttemptCount, FailureAnalytics, FailureMessageCount, MaskedPrompt, PromptPatternCount,
 };
 
 use super::count_tables::ATTEMPT_TABLES;
@@ -94,7 +94,7 @@ fn sum_counts(
     scopes: &HashMap<i64, AttemptScope>,
 ) -> rusqlite::Result<FailureSums> {
     let mut conditions = WhereClause::default();
-    let hour = |at: Option<Timestamp>| at.map(rollup::hour_of);
+    let hour = |at: Option<Timestamp>| at.map(rollup::hour_number);
     conditions.add_comparison("hour >= ?", hour(query.since));
     conditions.add_comparison("hour < ?", hour(query.until));
     let sql = format!(
@@ -162,7 +162,7 @@ fn top_patterns(
     let told = top_counts(counts, top).into_iter().map(|(id, count)| {
         statement.query_row(params![id], |row| {
             let role: String = row.get(0)?;
-            let pattern = PromptPattern {
+            let pattern = MaskedPrompt {
                 role: Some(role).filter(|role| !role.is_empty()),
                 template: row.get(1)?,
             };

@@ -100,7 +100,7 @@ fn call_failures(
     most: usize,
 ) -> rusqlite::Result<Vec<CursorRow>> {
     let mut conditions = WhereClause::default();
-    conditions.add("alone = 1 AND outcome IN ('failed', 'cut')", []);
+    conditions.add("alone = 1 AND outcome IN ('failed', 'truncated')", []);
     add_time_range(&mut conditions, "calls", query);
     add_cursor_condition(&mut conditions, "calls", FailureSource::Call, after);
     let kind = "coalesce(kind, 'unknown')";
@@ -151,7 +151,7 @@ fn cursor_from_row(row: &Row<'_>, source: FailureSource) -> rusqlite::Result<Fai
 
 /// Adds the same hour range that the counts use.
 fn add_time_range(conditions: &mut WhereClause, table: &str, query: &FailureQuery) {
-    let beginning = |at: Timestamp| rollup::hour_start(rollup::hour_of(at)).millis();
+    let beginning = |at: Timestamp| rollup::hour_start(rollup::hour_number(at)).millis();
     let since = query.since.map(beginning);
     let until = query.until.map(beginning);
     conditions.add_comparison(&format!("{table}.at >= ?"), since);

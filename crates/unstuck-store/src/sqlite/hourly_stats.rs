@@ -9,9 +9,11 @@ use unstuck_core::event::EventRecord;
 
 use super::count_tables::{self, OUTCOME_TABLES};
 use super::log_queries::WhereClause;
-use crate::recovery_report::{RecoveryQuery, RecoveryReport, RecoverySums};
+use crate::outcome_statistics::{Dimension, StatsQuery, StatsRow};
+use crate::recovery_statistics::{
+    RecoveryStatisticsQuery, RecoveryStatisticsReport, RecoveryStatisticsSums,
+};
 use crate::rollup::{self, BUCKETS, RollupCell, RollupKey};
-use crate::stats::{Dimension, StatsQuery, StatsRow};
 
 /// The upsert clause after `INSERT INTO` and the table name.
 const UPSERT_VALUES: &str = "
@@ -148,7 +150,7 @@ pub(super) fn stats(
     conditions.add_equal("project", query.project.as_deref());
     conditions.add_equal("model", query.model.as_deref());
     conditions.add_equal("kind", query.kind.map(|kind| kind.name()));
-    let hour = |at: Option<Timestamp>| at.map(rollup::hour_of);
+    let hour = |at: Option<Timestamp>| at.map(rollup::hour_number);
     conditions.add_comparison("hour >= ?", hour(query.since));
     conditions.add_comparison("hour < ?", hour(query.until));
     let table = if query.group_by.contains(&Dimension::Hour) {
@@ -185,15 +187,15 @@ pub(super) fn stats(
 /// this way the counts are read only once.
 pub(super) fn recovery_report(
     connection: &Connection,
-    query: &RecoveryQuery,
-) -> rusqlite::Result<RecoveryReport> {
+    query: &RecoveryStatisticsQuery,
+) -> rusqlite::Result<RecoveryStatisticsReport> {
     let mut conditions = WhereClause::default();
     conditions.add("outcome NOT IN ('succeeded', 'failed', 'interrupted')", []);
     conditions.add_equal("project", query.project.as_deref());
     conditions.add_equal("model", query.model.as_deref());
     conditions.add_equal("kind", query.kind.map(|kind| kind.name()));
-    conditions.add_comparison("hour >= ?", query.since.map(rollup::hour_of));
-    conditions.add_comparison("hour < ?", query.until.map(rollup::hour_of));
+    conditions.add_comparison("hour >= ?", query.since.map(rollup::hour_number));
+    conditions.add_comparison("hour < ?", query.until.map(rollup::hour_number));
     let sql = format!(
         "SELECT hour, strategy, outcome, count, duration_ms, cost_nanos,
             b0, b1, b2, b3, b4, b5, b6, b7, b8, b9, b10, b11 FROM {} {}",
@@ -202,7 +204,7 @@ pub(super) fn recovery_report(
     );
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query(conditions.values())?;
-    let mut sums = RecoverySums::default();
+    let mut sums = RecoveryStatisticsSums::default();
     while let Some(row) = rows.next()? {
         let day = row.get::<_, i64>(0)?.div_euclid(24);
         let strategy = row.get_ref(1)?.as_str()?;

@@ -6,7 +6,7 @@ use unstuck_core::event::RunId;
 
 use super::sqlite_error;
 use crate::error::StoreError;
-use crate::lease::{ClaimOutcome, ClaimRequest, Lease, LeaseChange, LeaseOwner, LeaseToken};
+use crate::lease::{Lease, LeaseChange, LeaseClaim, LeaseClaimOutcome, LeaseOwner, LeaseToken};
 
 const FIND: &str = "SELECT number, owner, heartbeat FROM leases WHERE run = ?1";
 
@@ -26,7 +26,7 @@ const HOLDS: &str = "SELECT 1 FROM leases WHERE run = ?1 AND number = ?2 AND own
 pub(super) fn apply_change(
     connection: &Connection,
     change: &LeaseChange,
-) -> rusqlite::Result<Result<ClaimOutcome, StoreError>> {
+) -> rusqlite::Result<Result<LeaseClaimOutcome, StoreError>> {
     match change {
         LeaseChange::Claim(request) => claim(connection, request).map(Ok),
         LeaseChange::Renew(token, now) => {
@@ -40,7 +40,7 @@ pub(super) fn apply_change(
         }
         LeaseChange::Release(token) => {
             release(connection, token)?;
-            Ok(Ok(ClaimOutcome::Granted(token.clone())))
+            Ok(Ok(LeaseClaimOutcome::Granted(token.clone())))
         }
     }
 }
@@ -67,12 +67,12 @@ pub(super) fn is_held(connection: &Connection, token: &LeaseToken) -> rusqlite::
     statement.exists(params![token.run.as_str(), to_sql_integer(token)])
 }
 
-fn claim(connection: &Connection, request: &ClaimRequest) -> rusqlite::Result<ClaimOutcome> {
+fn claim(connection: &Connection, request: &LeaseClaim) -> rusqlite::Result<LeaseClaimOutcome> {
     let (newest, lease) = find_lease(connection, &request.run)?;
     if let Some(lease) = lease {
         let declared_dead = request.replaces.as_ref() == Some(&lease.token);
         if !lease.is_expired(request.now) && !declared_dead {
-            return Ok(ClaimOutcome::HeldBy(lease));
+            return Ok(LeaseClaimOutcome::HeldBy(lease));
         }
     }
     let token = LeaseToken {
@@ -87,7 +87,7 @@ fn claim(connection: &Connection, request: &ClaimRequest) -> rusqlite::Result<Cl
         owner,
         request.now.millis()
     ])?;
-    Ok(ClaimOutcome::Granted(token))
+    Ok(LeaseClaimOutcome::Granted(token))
 }
 
 /// Returns the newest lease number of a run, and the lease if it is held.
@@ -116,9 +116,9 @@ fn find_lease(connection: &Connection, run: &RunId) -> rusqlite::Result<(u64, Op
     Ok((number, lease))
 }
 
-fn ensure_held(token: &LeaseToken, held: bool) -> Result<ClaimOutcome, StoreError> {
+fn ensure_held(token: &LeaseToken, held: bool) -> Result<LeaseClaimOutcome, StoreError> {
     if held {
-        return Ok(ClaimOutcome::Granted(token.clone()));
+        return Ok(LeaseClaimOutcome::Granted(token.clone()));
     }
     Err(StoreError::LostLease {
         run: token.run.clone(),

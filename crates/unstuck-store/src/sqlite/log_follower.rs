@@ -5,14 +5,14 @@ use futures_util::stream::unfold;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
-use super::log_tailer::{self, NewEntries};
+use super::log_tailer::{self, NewLogEntries};
 use super::{SqliteStore, log_queries};
 use crate::error::StoreError;
 use crate::query::{LogEntry, LogOffset};
 
 struct LogFollower {
     store: SqliteStore,
-    new_entries: Receiver<Result<NewEntries, StoreError>>,
+    new_entries: Receiver<Result<NewLogEntries, StoreError>>,
     offset: LogOffset,
     /// True if the table may contain entries that were not delivered.
     is_behind: bool,

@@ -27,12 +27,12 @@ const MAX_PAGES_BEHIND: usize = 32;
 
 /// Wakes the tailer when this process has written.
 #[derive(Debug, Default)]
-pub(super) struct WakeUp {
+pub(super) struct TailerWakeUp {
     is_set: Mutex<bool>,
     waiting: Condvar,
 }
 
-impl WakeUp {
+impl TailerWakeUp {
     pub(super) fn notify(&self) {
         *lock(&self.is_set) = true;
         self.waiting.notify_one();
@@ -50,21 +50,22 @@ impl WakeUp {
 
 /// The entries written after an offset.
 #[derive(Debug, Clone)]
-pub(super) struct NewEntries {
+pub(super) struct NewLogEntries {
     pub(super) after: LogOffset,
     pub(super) events: Arc<[LogEntry]>,
 }
 
-type TailResult = Result<NewEntries, StoreError>;
+type TailResult = Result<NewLogEntries, StoreError>;
 
 #[derive(Debug, Clone)]
-pub(super) struct LogTailer(Arc<TailerShared>);
+/// Sends new log entries to all followers, from one thread.
+pub(super) struct LogBroadcaster(Arc<TailerShared>);
 
 #[derive(Debug)]
 struct TailerShared {
     path: PathBuf,
     busy_timeout: Duration,
-    wake_up: Arc<WakeUp>,
+    wake_up: Arc<TailerWakeUp>,
     state: Mutex<TailerState>,
 }
 
@@ -76,8 +77,8 @@ struct TailerState {
     thread: Option<JoinHandle<()>>,
 }
 
-impl LogTailer {
-    pub(super) fn new(path: PathBuf, patience: Duration, bell: Arc<WakeUp>) -> Self {
+impl LogBroadcaster {
+    pub(super) fn new(path: PathBuf, patience: Duration, bell: Arc<TailerWakeUp>) -> Self {
         Self(Arc::new(TailerShared {
             path,
             busy_timeout: patience,
@@ -169,7 +170,7 @@ impl LogTailer {
 fn send_entries(news: &Sender<TailResult>, after: LogOffset, events: Vec<LogEntry>) {
     let events = events.into();
     // There may be no followers left.
-    let _ = news.send(Ok(NewEntries { after, events }));
+    let _ = news.send(Ok(NewLogEntries { after, events }));
 }
 
 /// Changes when another connection has written, including this process's own writer.

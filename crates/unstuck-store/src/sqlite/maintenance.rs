@@ -7,7 +7,7 @@ use unstuck_core::Timestamp;
 use unstuck_core::views::{RunStatus, RunSummary};
 
 use super::count_tables::{ATTEMPT_TABLES, OUTCOME_TABLES};
-use super::rebuild::RebuiltCounts;
+use super::rebuild_counts::RebuiltCounts;
 use super::{hourly_stats, log_queries, spending};
 use crate::maintenance::{IntegrityFinding, MaintenanceReport};
 use crate::rollup::{RollupCell, RollupKey};
@@ -43,24 +43,21 @@ fn check_all(connection: &Connection) -> rusqlite::Result<MaintenanceReport> {
                 .map(|first| first.run.to_string())
                 .unwrap_or_default();
             if !numbered {
-                findings.push(IntegrityFinding::new(
-                    &*id,
-                    "its events are not numbered without gaps",
-                ));
+                findings.push(IntegrityFinding::new(&*id, "event numbers have gaps"));
             }
             if views.remove(&id) != view.map(Some) {
                 findings.push(IntegrityFinding::new(
                     id,
-                    "what is shown of it is not what its events say",
+                    "summary does not match the events",
                 ));
             }
         })?;
         let without = views.into_keys();
-        findings.extend(without.map(|id| IntegrityFinding::new(id, "it has no events")));
+        findings.extend(without.map(|id| IntegrityFinding::new(id, "no events")));
         recount.add_calls(connection)?;
         findings.extend(check_hourly(connection, &recount)?);
         findings.extend(check_daily(connection)?);
-        findings.extend(check_spent(connection)?);
+        findings.extend(check_cost_totals(connection)?);
         findings.extend(check_dashboard(connection, &recount)?);
     }
     Ok(MaintenanceReport::Checked {
@@ -101,15 +98,14 @@ fn check_hourly(
     });
     let complete = pruned || kept.len() == recount.cells.len();
     let wrong = !(right && complete);
-    Ok(wrong
-        .then(|| IntegrityFinding::new("hourly", "the hourly counts are not those of the events")))
+    Ok(wrong.then(|| IntegrityFinding::new("hourly", "hourly counts do not match the events")))
 }
 
 fn check_daily(connection: &Connection) -> rusqlite::Result<Option<IntegrityFinding>> {
     let right =
         OUTCOME_TABLES.are_consistent(connection)? && ATTEMPT_TABLES.are_consistent(connection)?;
     Ok((!right)
-        .then(|| IntegrityFinding::new("daily", "the counts of days are not those of their hours")))
+        .then(|| IntegrityFinding::new("daily", "daily counts do not match the hourly counts")))
 }
 
 fn check_dashboard(
@@ -119,11 +115,11 @@ fn check_dashboard(
     let pruned = is_pruned(connection)?;
     let mut findings = Vec::new();
     if !recount.attempts.match_stored(connection, pruned)? {
-        let problem = "the counts of failures are not those of the events and calls";
+        let problem = "failure counts do not match the events and calls";
         findings.push(IntegrityFinding::new("tries", problem));
     }
     if !recount.projects.match_stored(connection, pruned)? {
-        let problem = "what is shown of projects is not what their events and calls say";
+        let problem = "project summaries do not match the events and calls";
         findings.push(IntegrityFinding::new("projects", problem));
     }
     Ok(findings)
@@ -135,14 +131,9 @@ fn is_pruned(connection: &Connection) -> rusqlite::Result<bool> {
     connection.query_row(sql, [PRUNED_NOTE], |row| row.get(0))
 }
 
-fn check_spent(connection: &Connection) -> rusqlite::Result<Option<IntegrityFinding>> {
+fn check_cost_totals(connection: &Connection) -> rusqlite::Result<Option<IntegrityFinding>> {
     let wrong = !spending::is_consistent(connection)?;
-    Ok(wrong.then(|| {
-        IntegrityFinding::new(
-            "spent",
-            "the sums of what was spent are not those of the calls",
-        )
-    }))
+    Ok(wrong.then(|| IntegrityFinding::new("spent", "cost totals do not match the calls")))
 }
 
 fn sql_key(key: &RollupKey) -> [String; 6] {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, Transaction, TransactionBehavior, backup};
 
-use super::{connect, escalations, rebuild, reported_usage, sqlite_error};
+use super::{connect, count_tables, escalations, rebuild_counts, reported_usage, sqlite_error};
 use crate::error::StoreError;
 
 /// The application id of a store file: the letters `unst`.
@@ -14,50 +14,54 @@ pub(super) const APPLICATION_ID: i32 = 0x756e_7374;
 /// A migration from one schema version to the next.
 struct Migration {
     sql: &'static str,
-    /// The part of the migration that SQL alone cannot do.
-    after_sql: fn(&Connection) -> rusqlite::Result<()>,
+    /// Fills new tables from the existing data; it runs after the SQL of all migrations, so it uses the newest schema.
+    backfill: fn(&Connection) -> rusqlite::Result<()>,
 }
 
 const MIGRATIONS: &[Migration] = &[
     Migration {
         sql: include_str!("../../migrations/sqlite/0001_events.sql"),
-        after_sql: |_| Ok(()),
+        backfill: |_| Ok(()),
     },
     Migration {
         sql: include_str!("../../migrations/sqlite/0002_hourly.sql"),
-        after_sql: rebuild::backfill_hourly,
+        backfill: rebuild_counts::backfill_hourly,
     },
     Migration {
         sql: include_str!("../../migrations/sqlite/0003_outbox.sql"),
-        after_sql: |_| Ok(()),
+        backfill: |_| Ok(()),
     },
     Migration {
         sql: include_str!("../../migrations/sqlite/0004_questions.sql"),
-        after_sql: escalations::backfill,
+        backfill: escalations::backfill,
     },
     Migration {
         sql: include_str!("../../migrations/sqlite/0005_calls.sql"),
-        after_sql: |_| Ok(()),
+        backfill: |_| Ok(()),
     },
     Migration {
         sql: include_str!("../../migrations/sqlite/0006_dashboard.sql"),
-        after_sql: rebuild::backfill_dashboard,
+        backfill: rebuild_counts::backfill_dashboard,
     },
     Migration {
         sql: include_str!("../../migrations/sqlite/0007_many_questions.sql"),
-        after_sql: |_| Ok(()),
+        backfill: |_| Ok(()),
     },
     Migration {
         sql: include_str!("../../migrations/sqlite/0008_daily.sql"),
-        after_sql: |_| Ok(()),
+        backfill: count_tables::backfill_daily,
     },
     Migration {
         sql: include_str!("../../migrations/sqlite/0009_upstreams.sql"),
-        after_sql: |_| Ok(()),
+        backfill: |_| Ok(()),
     },
     Migration {
         sql: include_str!("../../migrations/sqlite/0010_told.sql"),
-        after_sql: reported_usage::backfill,
+        backfill: reported_usage::backfill,
+    },
+    Migration {
+        sql: include_str!("../../migrations/sqlite/0011_truncated_calls.sql"),
+        backfill: |_| Ok(()),
     },
 ];
 
@@ -99,9 +103,12 @@ pub(super) fn migrate(
 }
 
 fn apply(transaction: &Transaction<'_>, old: u32) -> rusqlite::Result<()> {
-    for step in MIGRATIONS.iter().skip(old as usize) {
-        transaction.execute_batch(step.sql)?;
-        (step.after_sql)(transaction)?;
+    let missing = MIGRATIONS.get(old as usize..).unwrap_or_default();
+    for migration in missing {
+        transaction.execute_batch(migration.sql)?;
+    }
+    for migration in missing {
+        (migration.backfill)(transaction)?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", LATEST_VERSION)

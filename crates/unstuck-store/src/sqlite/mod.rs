@@ -1,7 +1,7 @@
 //! A store in one SQLite file: one writer thread, and a few reader threads on demand.
 
+mod api_calls;
 mod attempt_stats;
-mod calls;
 mod connect;
 mod count_tables;
 mod disk_space;
@@ -20,12 +20,12 @@ mod outbox;
 mod projections;
 mod projects;
 mod reader_pool;
-mod rebuild;
+mod rebuild_counts;
 mod reported_usage;
-pub(crate) mod settings;
 mod spending;
 mod sqlite_error;
-mod upstreams;
+pub(crate) mod stored_settings;
+mod upstream_health;
 mod writer;
 
 use std::collections::BTreeMap;
@@ -40,25 +40,25 @@ use unstuck_core::Timestamp;
 use unstuck_core::event::{EventRecord, RunId, SessionId};
 use unstuck_core::views::{FailureAnalytics, RunStatus, RunSummary, UsageGap};
 
-use self::log_tailer::{LogTailer, WakeUp};
+use self::log_tailer::{LogBroadcaster, TailerWakeUp};
 use self::reader_pool::ReaderPool;
 use self::writer::{StoreWriter, WriteJob};
-use crate::append::{PayloadRedactor, PreparedAppend};
-use crate::calls::{CallFilter, PreparedCalls, StoredCall};
+use crate::api_calls::{CallFilter, PreparedCalls, StoredCall};
+use crate::append::{PayloadRedactor, PreparedEventBatch};
 use crate::error::StoreError;
 use crate::escalation::{EscalationFilter, EscalationRow};
 use crate::failure_query::{FailureCursor, FailurePage, FailureQuery};
-use crate::lease::{ClaimOutcome, ClaimRequest, Lease, LeaseChange, LeaseToken};
+use crate::lease::{Lease, LeaseChange, LeaseClaim, LeaseClaimOutcome, LeaseToken};
 use crate::maintenance::{MaintenanceReport, MaintenanceTask};
 use crate::options::StoreOptions;
 use crate::outbox::{OutboxChange, OutboxFilter, OutboxMessage};
+use crate::outcome_statistics::{StatsQuery, StatsRow};
 use crate::projects::ProjectSummary;
 use crate::query::{EventFilter, EventPage, LogEntry, RunFilter};
-use crate::recovery_report::{RecoveryQuery, RecoveryReport};
-use crate::settings::{SettingRevision, SettingUpdate, StoredSetting};
+use crate::recovery_statistics::{RecoveryStatisticsQuery, RecoveryStatisticsReport};
 use crate::spending::{CostSummary, SpendingQuery};
-use crate::stats::{StatsQuery, StatsRow};
-use crate::upstreams::{ProbeGrant, UpstreamChange};
+use crate::stored_settings::{SettingHistoryEntry, SettingUpdate, StoredSetting};
+use crate::upstream_health::{ProbeGrant, UpstreamHealthChange};
 
 /// The channel for the response to a request.
 type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
@@ -77,7 +77,7 @@ struct SqliteState {
     writer: Option<Sender<WriteJob>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     readers: ReaderPool,
-    tailer: LogTailer,
+    tailer: LogBroadcaster,
 }
 
 impl SqliteStore {
@@ -85,7 +85,7 @@ impl SqliteStore {
         let (writer, queue) = mpsc::channel();
         let (ready, opened) = oneshot::channel();
         let (given, patience) = (path.to_owned(), options.busy_timeout);
-        let bell = Arc::new(WakeUp::default());
+        let bell = Arc::new(TailerWakeUp::default());
         let rung = Arc::clone(&bell);
         let open = move || match open::open_writer(&given, patience) {
             Err(error) => drop(ready.send(Err(error))),
@@ -104,7 +104,7 @@ impl SqliteStore {
         Ok(Self {
             state: Arc::new(SqliteState {
                 readers: ReaderPool::new(path.clone(), patience),
-                tailer: LogTailer::new(path.clone(), patience, bell),
+                tailer: LogBroadcaster::new(path.clone(), patience, bell),
                 path,
                 redact: options.redact,
                 writer: Some(writer),
@@ -132,7 +132,7 @@ impl SqliteStore {
         Ok(Self {
             state: Arc::new(SqliteState {
                 readers: ReaderPool::new(name.clone(), patience),
-                tailer: LogTailer::new(name, patience, Arc::default()),
+                tailer: LogBroadcaster::new(name, patience, Arc::default()),
                 path: path.to_owned(),
                 redact: options.redact,
                 writer: None,
@@ -156,12 +156,12 @@ impl SqliteStore {
 
     pub(crate) async fn append(
         &self,
-        append: PreparedAppend,
+        append: PreparedEventBatch,
     ) -> Result<Vec<EventRecord>, StoreError> {
         self.write(|reply| WriteJob::append(append, reply)).await
     }
 
-    pub(crate) async fn claim(&self, request: ClaimRequest) -> Result<ClaimOutcome, StoreError> {
+    pub(crate) async fn claim(&self, request: LeaseClaim) -> Result<LeaseClaimOutcome, StoreError> {
         self.write(|reply| WriteJob::lease(LeaseChange::Claim(request), reply))
             .await
     }
@@ -264,7 +264,7 @@ impl SqliteStore {
 
     pub(crate) async fn calls(&self, filter: &CallFilter) -> Result<Vec<StoredCall>, StoreError> {
         let filter = filter.clone();
-        self.read(move |connection| calls::list(connection, &filter))
+        self.read(move |connection| api_calls::list(connection, &filter))
             .await
     }
 
@@ -325,8 +325,8 @@ impl SqliteStore {
 
     pub(crate) async fn recovery_report(
         &self,
-        query: &RecoveryQuery,
-    ) -> Result<RecoveryReport, StoreError> {
+        query: &RecoveryStatisticsQuery,
+    ) -> Result<RecoveryStatisticsReport, StoreError> {
         let query = query.clone();
         self.read(move |connection| hourly_stats::recovery_report(connection, &query))
             .await
@@ -354,13 +354,13 @@ impl SqliteStore {
 
     pub(crate) async fn setting(&self, key: &str) -> Result<Option<StoredSetting>, StoreError> {
         let key = key.to_owned();
-        self.read(move |connection| settings::find(connection, &key))
+        self.read(move |connection| stored_settings::find(connection, &key))
             .await
     }
 
     pub(crate) async fn settings(&self, prefix: &str) -> Result<Vec<StoredSetting>, StoreError> {
         let prefix = prefix.to_owned();
-        self.read(move |connection| settings::list(connection, &prefix))
+        self.read(move |connection| stored_settings::list(connection, &prefix))
             .await
     }
 
@@ -368,9 +368,9 @@ impl SqliteStore {
         &self,
         key: &str,
         most: usize,
-    ) -> Result<Vec<SettingRevision>, StoreError> {
+    ) -> Result<Vec<SettingHistoryEntry>, StoreError> {
         let key = key.to_owned();
-        self.read(move |connection| settings::revisions(connection, &key, most))
+        self.read(move |connection| stored_settings::revisions(connection, &key, most))
             .await
     }
 
@@ -383,7 +383,7 @@ impl SqliteStore {
 
     pub(crate) async fn change_upstream(
         &self,
-        change: UpstreamChange,
+        change: UpstreamHealthChange,
     ) -> Result<ProbeGrant, StoreError> {
         self.write(|reply| WriteJob::upstream(change, reply)).await
     }
@@ -393,7 +393,7 @@ impl SqliteStore {
         url: &str,
     ) -> Result<Option<Timestamp>, StoreError> {
         let url = url.to_owned();
-        self.read(move |connection| upstreams::recovered_at(connection, &url))
+        self.read(move |connection| upstream_health::recovered_at(connection, &url))
             .await
     }
 

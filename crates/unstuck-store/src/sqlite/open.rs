@@ -101,6 +101,10 @@ fn set_pragmas(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Creates the file and its directory if needed, accessible only to the user.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the store is in the state directory or where the user puts it, and SQLite opens it by its path"
+)]
 fn ensure_file(path: &Path) -> Result<(), StoreError> {
     match OpenOptions::new().read(true).write(true).open(path) {
         Ok(_) => return Ok(()),
@@ -115,7 +119,7 @@ fn ensure_file(path: &Path) -> Result<(), StoreError> {
         .recursive(true)
         .mode(0o700)
         .create(folder)
-        .map_err(|error| StoreError::inaccessible("create the folder", folder, error))?;
+        .map_err(|error| StoreError::inaccessible("create the directory", folder, error))?;
     match connect::create_private_file(path) {
         // Another process has just created it.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),

@@ -7,7 +7,7 @@ use unstuck_core::event::{EventRecord, RunId};
 
 use super::log_queries::{WhereClause, sql_limit};
 use super::sqlite_error;
-use crate::append::PreparedMessage;
+use crate::append::PreparedOutboxMessage;
 use crate::outbox::{
     DeliveryResult, DeliveryState, OUTBOX_CLAIM_TTL, OutboxChange, OutboxFilter, OutboxMessage,
 };
@@ -39,7 +39,7 @@ const FAILED: &str =
 /// Writes messages about events that were just written.
 pub(super) fn insert_messages(
     connection: &Connection,
-    messages: &[PreparedMessage],
+    messages: &[PreparedOutboxMessage],
     written: &[EventRecord],
 ) -> rusqlite::Result<()> {
     let mut last = (0, 0);
@@ -56,7 +56,7 @@ pub(super) fn insert_messages(
         connection.prepare_cached(INSERT_MESSAGE)?.execute(params![
             id,
             about.run.as_str(),
-            message.occasion,
+            message.event_name,
             message.target,
             message.body,
             message.group,
@@ -70,7 +70,7 @@ pub(super) fn insert_messages(
 /// Returns the earliest send time of a new message: now, or the end of the quiet period.
 fn not_before(
     connection: &Connection,
-    message: &PreparedMessage,
+    message: &PreparedOutboxMessage,
     now: Timestamp,
 ) -> rusqlite::Result<Timestamp> {
     if message.window.is_zero() {
@@ -197,7 +197,7 @@ fn message_from_row(row: &Row<'_>) -> rusqlite::Result<OutboxMessage> {
     Ok(OutboxMessage {
         id: row.get(0)?,
         run: RunId::new(row.get::<_, String>(1)?),
-        occasion: row.get(2)?,
+        event_name: row.get(2)?,
         target: json_column(row, 3)?,
         body: json_column(row, 4)?,
         group: row.get(5)?,

@@ -9,18 +9,18 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension, params};
 use unstuck_core::Timestamp;
 use unstuck_core::event::{Event, EventRecord, RunId, SessionId, VERSION};
-use unstuck_core::views::{PromptPattern, RunSummary};
+use unstuck_core::views::{MaskedPrompt, RunSummary};
 
-use super::attempt_stats::{self as attempt_tables, AttemptCounters};
-use super::calls::CallClassification;
+use super::api_calls::CallClassification;
+use super::attempt_stats::{self as attempt_tables, PendingAttemptCounts};
 use super::projects::PendingProjectTotals;
 use super::{
-    calls, escalations, hourly_stats, leases, log_queries, outbox, reported_usage, spending,
+    api_calls, escalations, hourly_stats, leases, log_queries, outbox, reported_usage, spending,
     sqlite_error,
 };
-use crate::append::{PreparedAppend, PreparedEvent};
+use crate::api_calls::PreparedCalls;
+use crate::append::{PreparedEvent, PreparedEventBatch};
 use crate::attempt_stats::{self, EndedAttempt};
-use crate::calls::PreparedCalls;
 use crate::error::StoreError;
 use crate::rollup::{self, RollupCell, RollupKey};
 use crate::spending::{SpendingKey as SpentKey, SpendingTotals};
@@ -49,7 +49,7 @@ struct CachedRun {
     /// The session of the newest event that has one.
     session: Option<SessionId>,
     /// The prompt patterns of failed sessions.
-    patterns: HashMap<SessionId, Arc<PromptPattern>>,
+    patterns: HashMap<SessionId, Arc<MaskedPrompt>>,
 }
 
 impl CachedRun {
@@ -73,7 +73,7 @@ impl CachedRun {
         connection: &Connection,
         id: &RunId,
         session: &SessionId,
-    ) -> rusqlite::Result<Arc<PromptPattern>> {
+    ) -> rusqlite::Result<Arc<MaskedPrompt>> {
         if let Some(known) = self.patterns.get(session) {
             return Ok(Arc::clone(known));
         }
@@ -96,7 +96,7 @@ pub(super) struct Projections {
     changed: HashSet<RunId>,
     cells: HashMap<RollupKey, RollupCell>,
     spent: HashMap<SpentKey, SpendingTotals>,
-    attempts: AttemptCounters,
+    attempts: PendingAttemptCounts,
     projects: PendingProjectTotals,
 }
 
@@ -105,7 +105,7 @@ impl Projections {
     pub(super) fn append(
         &mut self,
         connection: &Connection,
-        append: &mut PreparedAppend,
+        append: &mut PreparedEventBatch,
     ) -> rusqlite::Result<Result<Vec<EventRecord>, StoreError>> {
         if append.events.is_empty() {
             return Ok(Ok(Vec::new()));
@@ -153,7 +153,7 @@ impl Projections {
             let view = self.cached_run(connection, &call.run)?.view.as_ref();
             let counting = CallClassification::classify(connection, call, view)?;
             let project = view.map(|view| view.project.clone()).unwrap_or_default();
-            calls::insert(connection, call, &project, &counting)?;
+            api_calls::insert(connection, call, &project, &counting)?;
             if counting.is_unsupervised {
                 self.attempts
                     .add_call(call, &project, counting.failure.as_ref());
@@ -256,7 +256,7 @@ impl Projections {
 }
 
 /// Checks that a run starts exactly once.
-fn check_run_start(run: &CachedRun, append: &PreparedAppend) -> Option<StoreError> {
+fn check_run_start(run: &CachedRun, append: &PreparedEventBatch) -> Option<StoreError> {
     let begins = |line: &PreparedEvent| line.event.name() == "run_started";
     let first_begins = append.events.first().is_some_and(begins);
     let run_id = || append.run.clone();

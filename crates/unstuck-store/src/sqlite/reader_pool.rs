@@ -18,6 +18,7 @@ const MAX_READERS: usize = 4;
 
 type ReadJob = Box<dyn FnOnce(&mut Option<Connection>) + Send>;
 
+/// The pool of reader threads.
 pub(super) struct ReaderPool {
     path: PathBuf,
     busy_timeout: Duration,

@@ -29,7 +29,7 @@ pub(super) fn record(
         recorded.seq as i64,
         end.session.as_str(),
         recorded.at.millis(),
-        rollup::hour_of(recorded.at),
+        rollup::hour_number(recorded.at),
         view.map_or("", |view| view.project.as_str()),
         end.model.as_deref().unwrap_or_default(),
         end.usage.cost_usd.map(rollup::usd_to_nanos),

@@ -31,12 +31,12 @@ const ANONYMIZE_RUN: &str = "INSERT INTO spent
 
 /// The columns of [`cost_from_row`], from the hourly sums.
 const SUMS: &str = "sum(calls), sum(iif(outcome = 'recovered', calls, 0)),
-    sum(iif(outcome IN ('failed', 'cut'), calls, 0)), sum(tries), sum(input_tokens), sum(cached_tokens),
+    sum(iif(outcome IN ('failed', 'truncated'), calls, 0)), sum(tries), sum(input_tokens), sum(cached_tokens),
     sum(output_tokens), sum(cost_nanos), sum(unpriced)";
 
 /// The same columns, from single calls.
 const SUMS_OF_CALLS: &str = "count(*), coalesce(sum(outcome = 'recovered'), 0),
-    coalesce(sum(outcome IN ('failed', 'cut')), 0), coalesce(sum(attempts), 0),
+    coalesce(sum(outcome IN ('failed', 'truncated')), 0), coalesce(sum(attempts), 0),
     coalesce(sum(input_tokens), 0), coalesce(sum(cached_tokens), 0), coalesce(sum(output_tokens), 0),
     coalesce(sum(cost_nanos), 0),
     coalesce(sum(cost_nanos IS NULL AND input_tokens + cached_tokens + output_tokens > 0), 0)";
@@ -104,7 +104,7 @@ pub(super) fn list(
     query: &SpendingQuery,
 ) -> rusqlite::Result<Vec<CostSummary>> {
     let mut conditions = WhereClause::default();
-    let hour = |at: Option<Timestamp>| at.map(rollup::hour_of);
+    let hour = |at: Option<Timestamp>| at.map(rollup::hour_number);
     conditions.add_comparison("hour >= ?", hour(query.since));
     conditions.add_comparison("hour < ?", hour(query.until));
     conditions.add_equal("project", query.project.as_deref());

@@ -9,16 +9,16 @@ use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 use unstuck_core::event::EventRecord;
 
-use super::log_tailer::WakeUp;
+use super::log_tailer::TailerWakeUp;
 use super::projections::Projections;
-use super::{Reply, connect, leases, outbox, settings, sqlite_error, upstreams};
-use crate::append::PreparedAppend;
-use crate::calls::PreparedCalls;
+use super::{Reply, connect, leases, outbox, sqlite_error, stored_settings, upstream_health};
+use crate::api_calls::PreparedCalls;
+use crate::append::PreparedEventBatch;
 use crate::error::StoreError;
-use crate::lease::{ClaimOutcome, LeaseChange};
+use crate::lease::{LeaseChange, LeaseClaimOutcome};
 use crate::outbox::{OutboxChange, OutboxMessage};
-use crate::settings::{SettingUpdate, StoredSetting};
-use crate::upstreams::{ProbeGrant, UpstreamChange};
+use crate::stored_settings::{SettingUpdate, StoredSetting};
+use crate::upstream_health::{ProbeGrant, UpstreamHealthChange};
 
 /// The maximum number of requests in one transaction.
 const MAX_BATCH: usize = 1000;
@@ -28,12 +28,12 @@ const MAX_LEFTOVER_WAL: u64 = 1 << 20;
 
 /// A job for the writer.
 pub(super) enum WriteJob {
-    Append(WriteRequest<PreparedAppend, Vec<EventRecord>>),
-    Lease(WriteRequest<LeaseChange, ClaimOutcome>),
+    Append(WriteRequest<PreparedEventBatch, Vec<EventRecord>>),
+    Lease(WriteRequest<LeaseChange, LeaseClaimOutcome>),
     Outbox(WriteRequest<OutboxChange, Vec<OutboxMessage>>),
     Calls(WriteRequest<PreparedCalls, ()>),
     Setting(WriteRequest<SettingUpdate, StoredSetting>),
-    Upstream(WriteRequest<UpstreamChange, ProbeGrant>),
+    Upstream(WriteRequest<UpstreamHealthChange, ProbeGrant>),
     /// A job that manages its own transactions.
     Exclusive(Box<dyn FnOnce(&mut Connection) + Send>),
     Close(Reply<()>),
@@ -67,11 +67,11 @@ impl<Q, A> WriteRequest<Q, A> {
 }
 
 impl WriteJob {
-    pub(super) fn append(append: PreparedAppend, reply: Reply<Vec<EventRecord>>) -> Self {
+    pub(super) fn append(append: PreparedEventBatch, reply: Reply<Vec<EventRecord>>) -> Self {
         Self::Append(WriteRequest::new(append, reply))
     }
 
-    pub(super) fn lease(change: LeaseChange, reply: Reply<ClaimOutcome>) -> Self {
+    pub(super) fn lease(change: LeaseChange, reply: Reply<LeaseClaimOutcome>) -> Self {
         Self::Lease(WriteRequest::new(change, reply))
     }
 
@@ -87,7 +87,7 @@ impl WriteJob {
         Self::Setting(WriteRequest::new(put, reply))
     }
 
-    pub(super) fn upstream(change: UpstreamChange, reply: Reply<ProbeGrant>) -> Self {
+    pub(super) fn upstream(change: UpstreamHealthChange, reply: Reply<ProbeGrant>) -> Self {
         Self::Upstream(WriteRequest::new(change, reply))
     }
 
@@ -97,6 +97,7 @@ impl WriteJob {
     }
 }
 
+/// The writer thread's state: the connection, and projections that are not yet written.
 pub(super) struct StoreWriter {
     connection: Connection,
     path: PathBuf,
@@ -105,7 +106,7 @@ pub(super) struct StoreWriter {
     /// Changes when another connection has written.
     data_version: i64,
     /// Wakes the log followers.
-    wake_up: Arc<WakeUp>,
+    wake_up: Arc<TailerWakeUp>,
 }
 
 impl StoreWriter {
@@ -113,7 +114,7 @@ impl StoreWriter {
         connection: Connection,
         path: PathBuf,
         busy_timeout: Duration,
-        wake_up: Arc<WakeUp>,
+        wake_up: Arc<TailerWakeUp>,
     ) -> Self {
         Self {
             connection,
@@ -224,11 +225,11 @@ impl StoreWriter {
                         .map(Ok)?;
                 }
                 WriteJob::Setting(asked) => {
-                    asked.result = settings::put(&self.connection, &asked.request)?;
+                    asked.result = stored_settings::put(&self.connection, &asked.request)?;
                 }
                 WriteJob::Upstream(asked) => {
                     asked.result =
-                        upstreams::apply_change(&self.connection, &asked.request).map(Ok)?;
+                        upstream_health::apply_change(&self.connection, &asked.request).map(Ok)?;
                 }
                 WriteJob::Exclusive(_) | WriteJob::Close(_) => {}
             }

@@ -1,4 +1,4 @@
--- application_id 0x756e7374, user_version 10
+-- application_id 0x756e7374, user_version 11
 
 -- index calls_by_run
 CREATE INDEX calls_by_run ON calls (run, at);
@@ -7,7 +7,7 @@ CREATE INDEX calls_by_run ON calls (run, at);
 CREATE INDEX calls_by_time ON calls (at);
 
 -- index calls_failed
-CREATE INDEX calls_failed ON calls (at) WHERE alone = 1 AND outcome IN ('failed', 'cut');
+CREATE INDEX calls_failed ON calls (at) WHERE alone = 1 AND outcome IN ('failed', 'truncated');
 
 -- index events_by_time
 CREATE INDEX events_by_time ON events (at);

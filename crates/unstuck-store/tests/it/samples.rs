@@ -2,14 +2,14 @@
 
 use unstuck_core::decision::{DecisionInput, RandomDraw, RecoveryHistory, TokenUsage, decide};
 use unstuck_core::diagnosis::{Diagnosis, Evidence};
+use unstuck_core::event::{ApiCallOutcome, ApiCallRecord, CallFailed};
 use unstuck_core::event::{
     AttemptCause, AttemptEnd, AttemptFailed, AttemptInterrupted, AttemptStarted, AttemptSucceeded,
     AttemptUsage, Event, InterruptionCause, OutputExcerpt, RoleInstance, RunFinished, RunId,
     RunKind, RunOutcome, RunResumed, RunStarted, SessionSpec, SessionStarted,
 };
-use unstuck_core::event::{CallFailed, CallOutcome, CallRecord};
-use unstuck_core::knowledge::Playbook;
-use unstuck_core::{Kind, Layer, Level, RetryPolicy, Timestamp};
+use unstuck_core::knowledge::RecoveryKnowledge;
+use unstuck_core::{FailureLayer, Kind, RecoveryLevel, RetryPolicy, Timestamp};
 use unstuck_store::{Append, LeaseOwner};
 
 /// Nine seconds past the hour.
@@ -69,8 +69,8 @@ pub(crate) fn answering(kind: Kind, strategy: Option<&str>) -> AttemptCause {
     AttemptCause {
         kind,
         level: match strategy {
-            Some(_) => Level::Alternative,
-            None => Level::Same,
+            Some(_) => RecoveryLevel::Alternative,
+            None => RecoveryLevel::Same,
         },
         strategy: strategy.map(str::to_owned),
     }
@@ -125,8 +125,8 @@ pub(crate) fn failed(end: AttemptEnd, kind: Kind) -> Event {
         end,
         diagnosis: Diagnosis {
             kind,
-            layer: Layer::Agent,
-            level: Some(Level::Same),
+            layer: FailureLayer::Agent,
+            level: Some(RecoveryLevel::Same),
             confidence: 0.9,
             retry_after: None,
             retry_after_source: None,
@@ -177,8 +177,8 @@ pub(crate) fn finished(outcome: RunOutcome) -> Event {
 }
 
 /// Returns a call that was answered at once, this many seconds after the start.
-pub(crate) fn called(run: &RunId, call: &str, second: i64) -> CallRecord {
-    CallRecord {
+pub(crate) fn called(run: &RunId, call: &str, second: i64) -> ApiCallRecord {
+    ApiCallRecord {
         call: call.to_owned(),
         run: run.clone(),
         session: run.session_id(1),
@@ -189,7 +189,7 @@ pub(crate) fn called(run: &RunId, call: &str, second: i64) -> CallRecord {
         requested_model: Some("claude-sonnet-5-5".into()),
         model: Some("claude-sonnet-5-5".into()),
         is_stream: true,
-        outcome: CallOutcome::Answered,
+        outcome: ApiCallOutcome::Answered,
         status: 200,
         kind: None,
         attempts: 1,
@@ -242,7 +242,7 @@ pub(crate) fn call_failed(run: &RunId, call: &str, line: &str) -> Event {
     diagnosis.evidence.line = line.to_owned();
     diagnosis.fingerprint = "rate_limit:c".to_owned();
     let (policy, history) = (RetryPolicy::default(), RecoveryHistory::new(START));
-    let playbook = Playbook::built_in();
+    let playbook = RecoveryKnowledge::built_in();
     let known = playbook.kind(Kind::RateLimit).unwrap();
     let situation = DecisionInput::new(&policy, &history, &diagnosis, known, playbook, START);
     Event::from(Box::new(CallFailed {

@@ -16,7 +16,7 @@ use super::extractors::{JsonBody, PathParams, QueryParams, page_limit};
 use crate::auth::Identity;
 use crate::commands::AnswerEscalation;
 use crate::model::{
-    AnswerRequest, AnswerResult, EscalationResponse, Page, ProblemDetails, RepairPreview,
+    AnswerRequest, AnswerResult, EscalationResponse, ListPage, ProblemDetails, RepairPreview,
 };
 use crate::queries;
 use crate::server_state::WebState;
@@ -53,7 +53,7 @@ struct EscalationListQuery {
     path = "/api/escalations",
     tag = "escalations",
     params(EscalationListQuery),
-    responses((status = OK, description = "Questions.", body = Page<EscalationResponse>))
+    responses((status = OK, description = "Questions.", body = ListPage<EscalationResponse>))
 )]
 async fn list_escalations(
     State(web): State<Arc<WebState>>,
@@ -83,8 +83,8 @@ async fn list_escalations(
     get,
     path = "/api/escalations/{id}",
     tag = "escalations",
-    params(("id" = String, Path, description = "The id of the question.")),
-    responses((status = OK, description = "The question.", body = EscalationResponse))
+    params(("id" = String, Path, description = "Id of the escalation.")),
+    responses((status = OK, description = "The escalation.", body = EscalationResponse))
 )]
 async fn get_escalation(
     State(web): State<Arc<WebState>>,
@@ -100,13 +100,13 @@ async fn get_escalation(
     post,
     path = "/api/escalations/{id}/answer",
     tag = "escalations",
-    params(("id" = String, Path, description = "The id of the question.")),
+    params(("id" = String, Path, description = "Id of the escalation.")),
     request_body = AnswerRequest,
     responses(
-        (status = OK, description = "It is answered.", body = AnswerResult),
+        (status = OK, description = "The escalation was answered.", body = AnswerResult),
         (
             status = PRECONDITION_FAILED,
-            description = "The question has changed since `hash` was shown.",
+            description = "The escalation changed since `hash` was shown.",
             content_type = "application/problem+json",
             body = ProblemDetails
         )
@@ -123,10 +123,10 @@ async fn answer_escalation(
         let said = answered
             .resolution
             .as_ref()
-            .map_or("settled", |how| &how.summary);
+            .map_or("no longer needed", |how| &how.summary);
         let at = answered.at;
         return Err(ProblemDetails::conflict(format!(
-            "{id} was {said} at {at}; the first answer counts"
+            "request {id} is already closed ({said}, {at})"
         )));
     }
     if asked.answers.iter().all(|one| one.answer != given.answer) {
@@ -136,14 +136,14 @@ async fn answer_escalation(
             .map(|one| escalation::EscalationAnswer::from(one.answer).name())
             .collect();
         return Err(unprocessable(format!(
-            "this can be answered with {}",
+            "answer not available; choose one of: {}",
             known.join(", ")
         )));
     }
     let answer = escalation::EscalationAnswer::from(given.answer);
     if answer == escalation::EscalationAnswer::Retry && given.note.trim().is_empty() {
         return Err(unprocessable(
-            "retry needs your words in `note`; resolve tries the same again".to_owned(),
+            "retry requires instructions in `note`; use resolve to retry unchanged".to_owned(),
         ));
     }
     let answering = AnswerEscalation {
@@ -176,8 +176,8 @@ struct PreviewQuery {
     post,
     path = "/api/escalations/{id}/preview",
     tag = "escalations",
-    params(("id" = String, Path, description = "The id of the question."), PreviewQuery),
-    responses((status = OK, description = "What it would change.", body = RepairPreview))
+    params(("id" = String, Path, description = "Id of the escalation."), PreviewQuery),
+    responses((status = OK, description = "Changes that the command would make.", body = RepairPreview))
 )]
 async fn preview_escalation(
     State(web): State<Arc<WebState>>,
@@ -187,7 +187,7 @@ async fn preview_escalation(
     let asked = queries::escalation(&web, &id).await?;
     if !asked.can_preview {
         return Err(ProblemDetails::conflict(format!(
-            "{id} proposes no command"
+            "request {id} has no command to preview"
         )));
     }
     web.json_response(&web.deeds().preview(&id, options.network).await?)

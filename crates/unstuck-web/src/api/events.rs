@@ -21,7 +21,7 @@ use utoipa_axum::routes;
 
 use super::extractors::{QueryParams, page_limit, parse_list};
 use crate::auth_middleware;
-use crate::model::{EventResponse, Page, ProblemDetails};
+use crate::model::{EventResponse, ListPage, ProblemDetails};
 use crate::queries;
 use crate::response_redaction::AlreadyRedacted;
 use crate::server_state::WebState;
@@ -65,10 +65,10 @@ struct EventListQuery {
     tag = "events",
     params(
         EventListQuery,
-        ("last-event-id" = Option<u64>, Header, description = "The id of the last event that was seen; counts before `after`."),
+        ("last-event-id" = Option<u64>, Header, description = "Id of the last event received; takes precedence over `after`."),
     ),
     responses((status = OK, description = "Events.", content(
-        (Page<EventResponse> = "application/json"),
+        (ListPage<EventResponse> = "application/json"),
         (String = "text/event-stream"),
     )))
 )]
@@ -112,8 +112,7 @@ fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, ProblemDetails> {
         return Ok(None);
     };
     let number = text.to_str().ok().and_then(|text| text.trim().parse().ok());
-    let wrong =
-        || ProblemDetails::bad_request("`Last-Event-ID` must be the id of an event, a number");
+    let wrong = || ProblemDetails::bad_request("`Last-Event-ID` must be a numeric event id");
     number.ok_or_else(wrong).map(Some)
 }
 
@@ -125,7 +124,7 @@ async fn event_stream(
     let place = Arc::clone(&web.stream_slots)
         .try_acquire_owned()
         .map_err(|_| {
-            let detail = "too many streams of events are open; close one, or ask for pages";
+            let detail = "too many open event streams; close one or request pages instead";
             ProblemDetails::new(StatusCode::SERVICE_UNAVAILABLE, detail)
         })?;
     let after = match filter.after {

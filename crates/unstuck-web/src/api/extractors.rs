@@ -73,7 +73,7 @@ pub(super) fn page_limit(asked: Option<u32>) -> Result<usize, ProblemDetails> {
     match asked.unwrap_or(DEFAULT_LIMIT) {
         limit @ 1..=MAX_LIMIT => Ok(limit as usize),
         other => Err(ProblemDetails::bad_request(format!(
-            "`limit` is {other}: it must be from 1 to {MAX_LIMIT}"
+            "`limit` must be from 1 to {MAX_LIMIT}, got {other}"
         ))),
     }
 }
@@ -87,7 +87,7 @@ pub(super) fn parse_list<T>(
     let words = list.unwrap_or_default().split(',').map(str::trim);
     let words = words.filter(|word| !word.is_empty());
     let unknown =
-        |word: &str| ProblemDetails::bad_request(format!("`{name}` does not know `{word}`"));
+        |word: &str| ProblemDetails::bad_request(format!("unknown value `{word}` for `{name}`"));
     words
         .map(|word| read(word).ok_or_else(|| unknown(word)))
         .collect()

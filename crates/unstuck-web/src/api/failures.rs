@@ -16,7 +16,7 @@ use utoipa_axum::routes;
 
 use super::extractors::{QueryParams, page_limit, parse_optional};
 use super::failure_csv;
-use crate::model::{FailureAnalytics, FailureListItem, Page, ProblemDetails};
+use crate::model::{FailureAnalytics, FailureListItem, ListPage, ProblemDetails};
 use crate::queries;
 use crate::response_redaction::AlreadyRedacted;
 use crate::server_state::WebState;
@@ -116,7 +116,7 @@ struct FailureExportQuery {
     path = "/api/analytics/failures",
     tag = "analytics",
     params(FailureAnalyticsQuery),
-    responses((status = OK, description = "The counts.", body = FailureAnalytics))
+    responses((status = OK, description = "Failure statistics.", body = FailureAnalytics))
 )]
 async fn get_failure_analytics(
     State(web): State<Arc<WebState>>,
@@ -139,7 +139,7 @@ async fn get_failure_analytics(
     path = "/api/failures",
     tag = "analytics",
     params(FailureListQuery),
-    responses((status = OK, description = "Failures.", body = Page<FailureListItem>))
+    responses((status = OK, description = "Failures.", body = ListPage<FailureListItem>))
 )]
 async fn list_failures(
     State(web): State<Arc<WebState>>,
@@ -163,7 +163,7 @@ async fn list_failures(
     path = "/api/analytics/failures/export",
     tag = "analytics",
     params(FailureExportQuery),
-    responses((status = OK, description = "All of them, however many.", content(
+    responses((status = OK, description = "All matching failures.", content(
         (String = "application/jsonl"),
         (String = "text/csv"),
     )))
@@ -228,7 +228,7 @@ struct FailureExport {
     query: FailureQuery,
     format: ExportFormat,
     /// Next page to write; `None` once everything is written.
-    page: Option<Page<FailureListItem>>,
+    page: Option<ListPage<FailureListItem>>,
     is_first: bool,
 }
 

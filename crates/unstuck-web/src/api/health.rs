@@ -26,7 +26,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<WebState>> {
     get,
     path = "/api/health",
     tag = "server",
-    responses((status = OK, description = "It does.", body = Health))
+    responses((status = OK, description = "The server responds.", body = Health))
 )]
 async fn health(State(web): State<Arc<WebState>>) -> Result<Response, ProblemDetails> {
     web.json_response(&Health {
@@ -73,7 +73,7 @@ async fn ready(State(web): State<Arc<WebState>>) -> Result<Response, ProblemDeta
     get,
     path = "/api/version",
     tag = "server",
-    responses((status = OK, description = "Its name and version.", body = Version))
+    responses((status = OK, description = "Name and version.", body = Version))
 )]
 async fn version(State(web): State<Arc<WebState>>) -> Result<Response, ProblemDetails> {
     web.json_response(&Version {

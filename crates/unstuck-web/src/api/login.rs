@@ -41,7 +41,7 @@ async fn login(
     else {
         return Err(ProblemDetails::new(
             StatusCode::UNAUTHORIZED,
-            "this code or token is not good, or no more; `unstuck token link` makes a new link",
+            "invalid or expired code or token; run `unstuck token link` to get a new link",
         ));
     };
     let body = LoginResponse {
@@ -100,7 +100,7 @@ async fn logout(State(web): State<Arc<WebState>>, headers: HeaderMap) -> Respons
     get,
     path = "/api/me",
     tag = "login",
-    responses((status = OK, description = "Who asks.", body = CurrentIdentity))
+    responses((status = OK, description = "Identity of the caller.", body = CurrentIdentity))
 )]
 async fn me(State(web): State<Arc<WebState>>, who: Identity) -> Result<Response, ProblemDetails> {
     web.json_response(&CurrentIdentity {

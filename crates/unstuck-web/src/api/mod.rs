@@ -1,5 +1,6 @@
 //! The REST API, with one file per subject, and its OpenAPI document.
 
+mod configured_resources;
 mod escalations;
 mod events;
 mod extractors;
@@ -10,10 +11,9 @@ mod login;
 mod openapi_document;
 mod policies;
 mod projects;
-mod recovery;
+mod recovery_statistics;
 mod runs;
 mod sessions;
-mod settings;
 mod spending;
 
 use std::sync::Arc;
@@ -62,17 +62,16 @@ fn api_router() -> OpenApiRouter<Arc<WebState>> {
         .merge(escalations::routes())
         .merge(events::routes())
         .merge(failures::routes())
-        .merge(recovery::routes())
+        .merge(recovery_statistics::routes())
         .merge(policies::routes())
-        .merge(settings::routes())
+        .merge(configured_resources::routes())
         .merge(spending::routes())
 }
 
 async fn not_found(request: Request) -> Response {
     let path = request.uri().path();
     if path == "/api" || path.starts_with("/api/") {
-        ProblemDetails::not_found("there is nothing here; /api/openapi.json tells what there is")
-            .into_response()
+        ProblemDetails::not_found("path not found; see /api/openapi.json").into_response()
     } else {
         pages::not_found()
     }
@@ -82,6 +81,6 @@ async fn not_allowed(request: Request) -> ProblemDetails {
     let (method, path) = (request.method(), request.uri().path());
     ProblemDetails::new(
         StatusCode::METHOD_NOT_ALLOWED,
-        format!("{path} knows no {method}; the header Allow tells what it knows"),
+        format!("{method} is not allowed on {path}; see the Allow header"),
     )
 }

@@ -12,36 +12,30 @@ use crate::model::{FieldProblem, ProblemDetails};
 
 /// Problems that every operation can return.
 const COMMON_PROBLEMS: [(u16, &str); 6] = [
-    (400, "The request cannot be read."),
-    (
-        401,
-        "A token is needed, or the one that was sent is not known.",
-    ),
+    (400, "The request is malformed."),
+    (401, "Authentication is required, or the token is invalid."),
     (
         403,
-        "The token allows less, or the request comes from where it may not.",
+        "The scope of the token is insufficient, or the host or origin is not allowed.",
     ),
-    (
-        429,
-        "Too many requests from this address; Retry-After tells when to come back.",
-    ),
-    (500, "The server or its store failed."),
-    (503, "The server cannot do that now."),
+    (429, "Too many requests from this address; see Retry-After."),
+    (500, "The server or its database failed."),
+    (503, "The operation is currently unavailable."),
 ];
 /// Problems with path parameters.
-const PATH_PROBLEMS: [(u16, &str); 1] = [(404, "There is no such thing.")];
+const PATH_PROBLEMS: [(u16, &str); 1] = [(404, "Not found.")];
 /// Problems with the body.
 const BODY_PROBLEMS: [(u16, &str); 3] = [
-    (413, "The body is longer than 1 MiB."),
-    (415, "The body is not JSON, by its Content-Type."),
-    (422, "The body says something that cannot be."),
+    (413, "The body exceeds 1 MiB."),
+    (415, "The Content-Type is not JSON."),
+    (422, "The body is invalid."),
 ];
 /// Conflicts with the current state.
-const CONFLICT_PROBLEMS: [(u16, &str); 1] = [(409, "It does not fit how things stand.")];
+const CONFLICT_PROBLEMS: [(u16, &str); 1] = [(409, "Conflict with the current state.")];
 /// Problems with the version of a change.
 const VERSION_PROBLEMS: [(u16, &str); 2] = [
-    (412, "It was changed meanwhile."),
-    (428, "If-Match is missing."),
+    (412, "The resource was changed in the meantime."),
+    (428, "The If-Match header is missing."),
 ];
 
 /// Creates the document without routes.
@@ -50,18 +44,18 @@ pub(super) fn base_document() -> OpenApi {
         .title("unstuck")
         .version(env!("CARGO_PKG_VERSION"))
         .description(Some(
-            "Runs, sessions, failures and questions of a recovery supervisor for AI agents. Looking is free on the \
-             machine that it runs on; what changes something needs a token. Problems are told as RFC 9457 says.",
+            "Runs, sessions, failures and escalations of a recovery supervisor for AI agents. Read access from the same \
+             machine requires no token; changes require one. Errors are problem details (RFC 9457).",
         ));
     let bearer = HttpBuilder::new()
         .scheme(HttpAuthScheme::Bearer)
         .description(Some(
-            "A token of `unstuck token`, with the scope read, answer or admin.",
+            "A token created with `unstuck token`, with the scope read, answer or admin.",
         ))
         .build();
     let key = ApiKeyValue::with_description(
         "x-unstuck-key",
-        "The key of a login, together with its cookie, from a page of this server.",
+        "The key of a login, sent together with its cookie from a page of this server.",
     );
     let components = ComponentsBuilder::new()
         .security_scheme("token", SecurityScheme::Http(bearer))

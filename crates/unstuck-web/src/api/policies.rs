@@ -16,7 +16,7 @@ use super::extractors::{JsonBody, PathParams};
 use crate::auth::{Identity, RequireAdmin};
 use crate::commands::{PolicyChange, PolicyTarget};
 use crate::model::{
-    EffectivePolicy, FieldProblem, Page, Policy, PolicyOrigin, PolicyTemplate, ProblemDetails,
+    EffectivePolicy, FieldProblem, ListPage, Policy, PolicyOrigin, PolicyTemplate, ProblemDetails,
 };
 use crate::queries;
 use crate::server_state::WebState;
@@ -42,7 +42,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<WebState>> {
     tag = "policies",
     responses(
         (status = OK, description = "The policy.", body = Policy, headers(("etag" = String))),
-        (status = NOT_MODIFIED, description = "It is the one that If-None-Match names."),
+        (status = NOT_MODIFIED, description = "Not modified since the version in If-None-Match."),
     )
 )]
 async fn get_policy(
@@ -59,9 +59,9 @@ async fn get_policy(
     put,
     path = "/api/retry-policy",
     tag = "policies",
-    params(("if-match" = String, Header, description = "The ETag of the policy that it replaces.")),
+    params(("if-match" = String, Header, description = "ETag of the policy to replace.")),
     request_body = Policy,
-    responses((status = OK, description = "The policy as it is now.", body = Policy, headers(("etag" = String))))
+    responses((status = OK, description = "The effective policy.", body = Policy, headers(("etag" = String))))
 )]
 async fn put_policy(
     State(web): State<Arc<WebState>>,
@@ -77,8 +77,8 @@ async fn put_policy(
     delete,
     path = "/api/retry-policy",
     tag = "policies",
-    params(("if-match" = String, Header, description = "The ETag of the policy that it takes away.")),
-    responses((status = OK, description = "The policy as it is now.", body = Policy, headers(("etag" = String))))
+    params(("if-match" = String, Header, description = "ETag of the policy to reset.")),
+    responses((status = OK, description = "The effective policy.", body = Policy, headers(("etag" = String))))
 )]
 async fn delete_policy(
     State(web): State<Arc<WebState>>,
@@ -93,10 +93,10 @@ async fn delete_policy(
     get,
     path = "/api/projects/{id}/retry-policy",
     tag = "policies",
-    params(("id" = String, Path, description = "The id of the project.")),
+    params(("id" = String, Path, description = "Id of the project.")),
     responses(
         (status = OK, description = "The policy.", body = Policy, headers(("etag" = String))),
-        (status = NOT_MODIFIED, description = "It is the one that If-None-Match names."),
+        (status = NOT_MODIFIED, description = "Not modified since the version in If-None-Match."),
     )
 )]
 async fn get_project_policy(
@@ -116,11 +116,11 @@ async fn get_project_policy(
     path = "/api/projects/{id}/retry-policy",
     tag = "policies",
     params(
-        ("id" = String, Path, description = "The id of the project."),
-        ("if-match" = String, Header, description = "The ETag of the policy that it replaces."),
+        ("id" = String, Path, description = "Id of the project."),
+        ("if-match" = String, Header, description = "ETag of the policy to replace."),
     ),
     request_body = Policy,
-    responses((status = OK, description = "The policy as it is now.", body = Policy, headers(("etag" = String))))
+    responses((status = OK, description = "The effective policy.", body = Policy, headers(("etag" = String))))
 )]
 async fn put_project_policy(
     State(web): State<Arc<WebState>>,
@@ -139,10 +139,10 @@ async fn put_project_policy(
     path = "/api/projects/{id}/retry-policy",
     tag = "policies",
     params(
-        ("id" = String, Path, description = "The id of the project."),
-        ("if-match" = String, Header, description = "The ETag of the policy that it takes away."),
+        ("id" = String, Path, description = "Id of the project."),
+        ("if-match" = String, Header, description = "ETag of the policy to reset."),
     ),
-    responses((status = OK, description = "The policy as it is now.", body = Policy, headers(("etag" = String))))
+    responses((status = OK, description = "The effective policy.", body = Policy, headers(("etag" = String))))
 )]
 async fn delete_project_policy(
     State(web): State<Arc<WebState>>,
@@ -159,14 +159,14 @@ async fn delete_project_policy(
     get,
     path = "/api/policy-templates",
     tag = "policies",
-    responses((status = OK, description = "Policies.", body = Page<PolicyTemplate>))
+    responses((status = OK, description = "Policies.", body = ListPage<PolicyTemplate>))
 )]
 async fn list_policy_templates(
     State(web): State<Arc<WebState>>,
 ) -> Result<Response, ProblemDetails> {
     let all = web.deeds().policy_templates().await?.into_iter();
     let all = all.map(|policy| PolicyTemplate { policy });
-    web.json_response(&Page::single(all.collect()))
+    web.json_response(&ListPage::single(all.collect()))
 }
 
 async fn project_target(web: &WebState, id: &str) -> Result<PolicyTarget, ProblemDetails> {
@@ -204,7 +204,7 @@ async fn change_policy(
         Some(true) => {}
         Some(false) => return Err(precondition_failed()),
         None => {
-            let detail = "say in If-Match which policy you change: the ETag that GET told";
+            let detail = "missing If-Match header; send the ETag from the GET response";
             return Err(ProblemDetails::new(
                 StatusCode::PRECONDITION_REQUIRED,
                 detail,
@@ -251,7 +251,7 @@ fn header_matches_etag(headers: &HeaderMap, header: HeaderName, etag: &str) -> O
 fn precondition_failed() -> ProblemDetails {
     ProblemDetails::new(
         StatusCode::PRECONDITION_FAILED,
-        "the policy was changed meanwhile; look at it again, and change that",
+        "the policy was changed in the meantime; reload it and apply your change again",
     )
 }
 
@@ -259,8 +259,8 @@ fn invalid_policy(error: InvalidPolicy) -> ProblemDetails {
     let errors = error.problems.into_iter().map(|one| FieldProblem {
         field: one.field,
         value: one.value,
-        why: one.expected,
+        reason: one.expected,
     });
-    let detail = "the policy cannot be used; `errors` tells what is wrong with it";
+    let detail = "invalid policy; see `errors`";
     ProblemDetails::new(StatusCode::UNPROCESSABLE_ENTITY, detail).with_errors(errors.collect())
 }

@@ -8,7 +8,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::extractors::PathParams;
-use crate::model::{Page, ProblemDetails, ProjectResponse};
+use crate::model::{ListPage, ProblemDetails, ProjectResponse};
 use crate::queries;
 use crate::server_state::WebState;
 
@@ -23,10 +23,10 @@ pub(super) fn routes() -> OpenApiRouter<Arc<WebState>> {
     get,
     path = "/api/projects",
     tag = "projects",
-    responses((status = OK, description = "Projects.", body = Page<ProjectResponse>))
+    responses((status = OK, description = "Projects.", body = ListPage<ProjectResponse>))
 )]
 async fn list_projects(State(web): State<Arc<WebState>>) -> Result<Response, ProblemDetails> {
-    web.json_response(&Page::single(queries::projects(&web).await?))
+    web.json_response(&ListPage::single(queries::projects(&web).await?))
 }
 
 /// Show a project
@@ -34,7 +34,7 @@ async fn list_projects(State(web): State<Arc<WebState>>) -> Result<Response, Pro
     get,
     path = "/api/projects/{id}",
     tag = "projects",
-    params(("id" = String, Path, description = "The id of the project.")),
+    params(("id" = String, Path, description = "Id of the project.")),
     responses((status = OK, description = "The project.", body = ProjectResponse))
 )]
 async fn get_project(

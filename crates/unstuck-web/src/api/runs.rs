@@ -15,7 +15,7 @@ use utoipa_axum::routes;
 
 use super::extractors::{PathParams, QueryParams, page_limit, parse_list, parse_optional};
 use crate::auth::Identity;
-use crate::model::{AttemptResponse, AttemptTexts, Page, ProblemDetails, Run, RunDetail};
+use crate::model::{AttemptResponse, AttemptTexts, ListPage, ProblemDetails, Run, RunDetail};
 use crate::queries;
 use crate::server_state::WebState;
 
@@ -60,7 +60,7 @@ struct RunListQuery {
     path = "/api/runs",
     tag = "runs",
     params(RunListQuery),
-    responses((status = OK, description = "Runs.", body = Page<Run>))
+    responses((status = OK, description = "Runs.", body = ListPage<Run>))
 )]
 async fn list_runs(
     State(web): State<Arc<WebState>>,
@@ -88,7 +88,7 @@ async fn list_runs(
     get,
     path = "/api/runs/{id}",
     tag = "runs",
-    params(("id" = String, Path, description = "The id of the run.")),
+    params(("id" = String, Path, description = "Id of the run.")),
     responses((status = OK, description = "The run.", body = RunDetail))
 )]
 async fn get_run(
@@ -103,14 +103,14 @@ async fn get_run(
     get,
     path = "/api/runs/{id}/attempts",
     tag = "runs",
-    params(("id" = String, Path, description = "The id of the run.")),
-    responses((status = OK, description = "Its attempts.", body = Page<AttemptResponse>))
+    params(("id" = String, Path, description = "Id of the run.")),
+    responses((status = OK, description = "Attempts of the run.", body = ListPage<AttemptResponse>))
 )]
 async fn list_attempts(
     State(web): State<Arc<WebState>>,
     PathParams(id): PathParams<String>,
 ) -> Result<Response, ProblemDetails> {
-    web.json_response(&Page::single(queries::attempts(&web, &id).await?))
+    web.json_response(&ListPage::single(queries::attempts(&web, &id).await?))
 }
 
 /// Show an attempt of a run
@@ -119,8 +119,8 @@ async fn list_attempts(
     path = "/api/runs/{id}/attempts/{index}",
     tag = "runs",
     params(
-        ("id" = String, Path, description = "The id of the run."),
-        ("index" = u32, Path, description = "Its place among all attempts of the run, from 1."),
+        ("id" = String, Path, description = "Id of the run."),
+        ("index" = u32, Path, description = "Index among all attempts of the run, from 1."),
     ),
     responses((status = OK, description = "The attempt.", body = AttemptResponse))
 )]
@@ -137,10 +137,10 @@ async fn get_attempt(
     path = "/api/runs/{id}/attempts/{index}/texts",
     tag = "runs",
     params(
-        ("id" = String, Path, description = "The id of the run."),
-        ("index" = u32, Path, description = "Its place among all attempts of the run, from 1."),
+        ("id" = String, Path, description = "Id of the run."),
+        ("index" = u32, Path, description = "Index among all attempts of the run, from 1."),
     ),
-    responses((status = OK, description = "Its prompt and its output.", body = AttemptTexts))
+    responses((status = OK, description = "Prompt and output of the attempt.", body = AttemptTexts))
 )]
 async fn get_attempt_texts(
     State(web): State<Arc<WebState>>,
@@ -157,8 +157,8 @@ async fn get_attempt_texts(
     post,
     path = "/api/runs/{id}/stop",
     tag = "runs",
-    params(("id" = String, Path, description = "The id of the run.")),
-    responses((status = ACCEPTED, description = "It is told to stop."))
+    params(("id" = String, Path, description = "Id of the run.")),
+    responses((status = ACCEPTED, description = "The run is being stopped."))
 )]
 async fn stop_run(
     State(web): State<Arc<WebState>>,
@@ -168,7 +168,7 @@ async fn stop_run(
     let run = queries::run(&web, &id).await?.run;
     if run.finished.is_some() {
         return Err(ProblemDetails::conflict(format!(
-            "run {id} has ended already"
+            "run {id} has already ended"
         )));
     }
     web.deeds().stop(RunId::new(id), who.audit_name()).await?;

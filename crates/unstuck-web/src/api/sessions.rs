@@ -13,8 +13,8 @@ use super::extractors::{JsonBody, PageQuery, PathParams, QueryParams, page_limit
 use crate::auth::Identity;
 use crate::commands::{RetrySession, SwitchModel};
 use crate::model::{
-    AttemptResponse, FieldProblem, ModelSwitchRequest, ModelSwitchResult, Page, ProblemDetails,
-    RetryOptions, RetryPrompt, RetryStarted, SessionResponse,
+    AttemptResponse, FieldProblem, ListPage, ModelSwitchRequest, ModelSwitchResult, ProblemDetails,
+    RetryOptions, RetryPrompt, RetryResult, SessionResponse,
 };
 use crate::queries;
 use crate::server_state::WebState;
@@ -35,7 +35,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<WebState>> {
     path = "/api/sessions",
     tag = "sessions",
     params(PageQuery),
-    responses((status = OK, description = "Sessions.", body = Page<SessionResponse>))
+    responses((status = OK, description = "Sessions.", body = ListPage<SessionResponse>))
 )]
 async fn list_sessions(
     State(web): State<Arc<WebState>>,
@@ -48,14 +48,14 @@ async fn list_sessions(
         Some(after) => {
             let place = all.iter().position(|one| one.id == *after);
             let unknown =
-                || ProblemDetails::bad_request(format!("`after` names no session: {after}"));
+                || ProblemDetails::bad_request(format!("unknown session `{after}` in `after`"));
             place.ok_or_else(unknown)? + 1
         }
     };
     let left = all.len() - from;
     let items: Vec<_> = all.into_iter().skip(from).take(limit).collect();
     let next = items.last().filter(|_| left > limit);
-    web.json_response(&Page {
+    web.json_response(&ListPage {
         next: next.map(|last| last.id.clone()),
         items,
     })
@@ -69,7 +69,7 @@ const MAX_ACTIVE_RUNS: usize = 500;
     get,
     path = "/api/sessions/{id}",
     tag = "sessions",
-    params(("id" = String, Path, description = "The id of the session.")),
+    params(("id" = String, Path, description = "Id of the session.")),
     responses((status = OK, description = "The session.", body = SessionResponse))
 )]
 async fn get_session(
@@ -84,14 +84,16 @@ async fn get_session(
     get,
     path = "/api/sessions/{id}/attempts",
     tag = "sessions",
-    params(("id" = String, Path, description = "The id of the session.")),
-    responses((status = OK, description = "Its attempts.", body = Page<AttemptResponse>))
+    params(("id" = String, Path, description = "Id of the session.")),
+    responses((status = OK, description = "Attempts of the session.", body = ListPage<AttemptResponse>))
 )]
 async fn list_session_attempts(
     State(web): State<Arc<WebState>>,
     PathParams(id): PathParams<String>,
 ) -> Result<Response, ProblemDetails> {
-    web.json_response(&Page::single(queries::session_attempts(&web, &id).await?))
+    web.json_response(&ListPage::single(
+        queries::session_attempts(&web, &id).await?,
+    ))
 }
 
 /// Preview the prompt of a retry
@@ -101,9 +103,9 @@ async fn list_session_attempts(
     post,
     path = "/api/sessions/{id}/retry-prompt",
     tag = "sessions",
-    params(("id" = String, Path, description = "The id of the session.")),
+    params(("id" = String, Path, description = "Id of the session.")),
     request_body = RetryOptions,
-    responses((status = OK, description = "What would be sent.", body = RetryPrompt))
+    responses((status = OK, description = "Prompt that would be sent.", body = RetryPrompt))
 )]
 async fn show_retry_prompt(
     State(web): State<Arc<WebState>>,
@@ -123,9 +125,9 @@ async fn show_retry_prompt(
     post,
     path = "/api/sessions/{id}/retry",
     tag = "sessions",
-    params(("id" = String, Path, description = "The id of the session.")),
+    params(("id" = String, Path, description = "Id of the session.")),
     request_body = RetryOptions,
-    responses((status = ACCEPTED, description = "It is tried again.", body = RetryStarted))
+    responses((status = ACCEPTED, description = "Retry started.", body = RetryResult))
 )]
 async fn retry_session(
     State(web): State<Arc<WebState>>,
@@ -146,9 +148,9 @@ async fn retry_session(
     post,
     path = "/api/sessions/{id}/escalate",
     tag = "sessions",
-    params(("id" = String, Path, description = "The id of the session.")),
+    params(("id" = String, Path, description = "Id of the session.")),
     request_body = ModelSwitchRequest,
-    responses((status = OK, description = "The estimate, and the change if it was confirmed.", body = ModelSwitchResult))
+    responses((status = OK, description = "Cost estimate, and the model switch if confirmed.", body = ModelSwitchResult))
 )]
 async fn escalate_session(
     State(web): State<Arc<WebState>>,
@@ -184,9 +186,9 @@ async fn retry_command(
         let wrong = FieldProblem {
             field: "timeout".to_owned(),
             value: timeout.clone(),
-            why: "must be a duration like 30s, 20m or 1h30m".to_owned(),
+            reason: "must be a duration like 30s, 20m or 1h30m".to_owned(),
         };
-        let detail = "`timeout` is not a duration";
+        let detail = "invalid `timeout`";
         let problem = ProblemDetails::new(StatusCode::UNPROCESSABLE_ENTITY, detail);
         return Err(problem.with_errors(vec![wrong]));
     }

@@ -12,7 +12,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::extractors::QueryParams;
-use crate::model::{Page, ProblemDetails, Spending};
+use crate::model::{ListPage, ProblemDetails, UsageTotals};
 use crate::queries;
 use crate::server_state::WebState;
 
@@ -63,7 +63,7 @@ struct SpendingReportQuery {
     path = "/api/spending",
     tag = "analytics",
     params(SpendingReportQuery),
-    responses((status = OK, description = "What was spent.", body = Page<Spending>))
+    responses((status = OK, description = "Cost of LLM API calls.", body = ListPage<UsageTotals>))
 )]
 async fn list_spending(
     State(web): State<Arc<WebState>>,
@@ -86,5 +86,5 @@ async fn list_spending(
         until: asked.until,
         project,
     };
-    web.json_response(&Page::single(queries::spending(&web, &query).await?))
+    web.json_response(&ListPage::single(queries::spending(&web, &query).await?))
 }

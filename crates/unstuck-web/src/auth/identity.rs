@@ -33,7 +33,7 @@ pub struct Identity {
 }
 
 /// The stores to check credentials against.
-pub(crate) struct Credentials<'a> {
+pub(crate) struct CredentialStores<'a> {
     pub(crate) tokens: &'a TokenStore,
     pub(crate) logins: &'a LoginStore,
     /// Name of the login cookie.
@@ -65,7 +65,7 @@ impl Identity {
     }
 
     pub(crate) fn authenticate(
-        papers: &Credentials<'_>,
+        papers: &CredentialStores<'_>,
         parts: &Parts,
         host: &str,
     ) -> Result<Self, ProblemDetails> {
@@ -106,7 +106,7 @@ impl Identity {
         let secret = given.to_str().ok().and_then(bearer_token);
         let Some(secret) = secret else {
             return Err(invalid_credential(
-                "the header Authorization needs `Bearer` and a token",
+                "invalid Authorization header; expected `Bearer` and a token",
             ));
         };
         let found = tokens.check(secret).map_err(|error| {
@@ -114,12 +114,12 @@ impl Identity {
             let _ = error;
             ProblemDetails::new(
                 StatusCode::SERVICE_UNAVAILABLE,
-                "the tokens cannot be read; `unstuck token list` on the server tells why",
+                "cannot read the tokens; for details, run `unstuck token list` on the server",
             )
         })?;
         let token = found.ok_or_else(|| {
             invalid_credential(
-                "this token is not known here; `unstuck token create` on the server makes one",
+                "invalid token; create one with `unstuck token create` on the server",
             )
         })?;
         Ok(Self {
@@ -150,7 +150,7 @@ pub(crate) fn insufficient_scope(scope: Scope, own: Scope) -> ProblemDetails {
     ProblemDetails::new(
         StatusCode::FORBIDDEN,
         format!(
-            "this needs the scope {scope}, and the token has {own}; `unstuck token create --scope {scope}` makes one"
+            "requires scope {scope}, but the token has {own}; create one with `unstuck token create --scope {scope}`"
         ),
     )
 }
@@ -212,9 +212,7 @@ impl<S: Sync> FromRequestParts<S> for RequireAdmin {
         match who.scope {
             Some(Scope::Admin) => Ok(Self(who)),
             Some(own) => Err(insufficient_scope(Scope::Admin, own)),
-            None => Err(invalid_credential(
-                "this needs a token with the scope admin",
-            )),
+            None => Err(invalid_credential("requires a token with the admin scope")),
         }
     }
 }

@@ -2,6 +2,10 @@
 //!
 //! A cookie alone cannot change anything: browsers send the cookies of this machine to every server on it, whatever its
 //! port, and agents run servers. So a login also gets a key that only pages of the same origin can keep.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the logins are in the state directory, out of the agents' reach"
+)]
 
 use std::collections::HashMap;
 use std::fs::{self, OpenOptions};
@@ -74,7 +78,7 @@ enum LoginRecord {
 
 /// The permissions granted by a login cookie.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct LoginAccess {
+pub(crate) struct LoginPermissions {
     pub(crate) scope: Scope,
     /// Id of the token that was used to log in; the login ends when it is revoked. `None` for a login by link.
     pub(crate) token: Option<String>,
@@ -172,10 +176,10 @@ impl LoginStore {
     }
 
     /// Returns the permissions of a cookie, if it is valid.
-    pub(crate) fn check_cookie(&self, cookie: &str, now: Timestamp) -> Option<LoginAccess> {
+    pub(crate) fn check_cookie(&self, cookie: &str, now: Timestamp) -> Option<LoginPermissions> {
         let kept = self.lock_unexpired(now);
         let open = kept.logins.get(&SecretHash::of_secret(cookie).to_hex())?;
-        Some(LoginAccess {
+        Some(LoginPermissions {
             scope: open.grant.scope,
             token: open.token.clone(),
         })

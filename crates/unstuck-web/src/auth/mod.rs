@@ -10,23 +10,24 @@ mod identity;
 mod logins;
 pub(crate) mod origin;
 mod random_token;
-mod rate_limit;
-mod rejected_tokens;
+mod rejected_token_reports;
+mod request_rate_limit;
 pub(crate) mod security_headers;
 mod tokens;
 
 pub use identity::Identity;
 pub use logins::{CODE_LIFETIME, LOGIN_LIFETIME};
 pub use random_token::RandomnessError;
-pub use rate_limit::{RateLimits, RequestRate};
-pub use rejected_tokens::RejectedTokens;
+pub use rejected_token_reports::RejectedTokenReport;
+pub use request_rate_limit::{RequestRateLimit, ServerRateLimits};
 pub use tokens::{Token, TokenError, TokenStore};
 
 pub(crate) use identity::{
-    ClientPeer, Credentials, RequireAdmin, cookie_value, insufficient_scope, invalid_credential,
+    ClientPeer, CredentialStores, RequireAdmin, cookie_value, insufficient_scope,
+    invalid_credential,
 };
 pub(crate) use logins::{LoginStore, NewLogin};
-pub(crate) use rate_limit::{RateLimitKey, RateLimiter};
-pub(crate) use rejected_tokens::RejectedTokenCounter;
+pub(crate) use rejected_token_reports::RejectedTokenCounter;
+pub(crate) use request_rate_limit::{RateLimitKey, RateLimiter};
 
 pub use crate::model::Scope;

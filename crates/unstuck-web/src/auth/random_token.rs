@@ -6,7 +6,7 @@ use subtle::ConstantTimeEq;
 
 /// The system provided no random bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the system gave no random bytes")]
+#[error("cannot get random bytes from the operating system")]
 pub struct RandomnessError;
 
 /// Generates a secret with 256 random bits.

@@ -1,6 +1,10 @@
 //! API tokens and their scopes, stored as hashes in a file that only its owner can read.
 //!
 //! Each line creates or revokes a token. The file is append-only, so that two processes cannot lose each other's lines.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the tokens are in the state directory, out of the agents' reach"
+)]
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
@@ -24,7 +28,7 @@ const ID_LENGTH: usize = 8;
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
     /// The file cannot be read or written.
-    #[error("cannot {operation} the tokens in {path}: {source}")]
+    #[error("cannot {operation} token file {path}: {source}")]
     File {
         /// Operation that failed.
         operation: &'static str,
@@ -34,13 +38,15 @@ pub enum TokenError {
         source: io::Error,
     },
     /// Other users can read or change the file.
-    #[error("{path} can be read or written by others: chmod 600 it, and make new tokens")]
+    #[error(
+        "token file {path} is accessible to other users: run `chmod 600` on it and create new tokens"
+    )]
     InsecurePermissions {
         /// The file.
         path: PathBuf,
     },
     /// The token does not exist.
-    #[error("there is no token `{id}`")]
+    #[error("token `{id}` not found")]
     NotFound {
         /// Requested id.
         id: String,
@@ -50,7 +56,7 @@ pub enum TokenError {
     Randomness(#[from] RandomnessError),
 }
 
-/// A token without its secret.
+/// An API token without its secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Token {
     /// Id of the token.
@@ -72,7 +78,7 @@ pub struct Token {
 #[derive(Debug, Serialize, Deserialize)]
 struct TokenRevocation {
     id: String,
-    #[serde(rename = "revoked")]
+    #[serde(alias = "revoked")]
     revoked_at: Timestamp,
 }
 

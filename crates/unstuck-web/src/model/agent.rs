@@ -1,8 +1,8 @@
 //! An agent that can be run.
 
 use serde::Serialize;
-use unstuck_core::agent::{self, CommandInputs, PromptChannel};
-use unstuck_core::decision::Capability;
+use unstuck_core::agent::{self, AgentCommandInputs, PromptChannel};
+use unstuck_core::decision::RetryCapability;
 use utoipa::ToSchema;
 
 /// An agent that can be run.
@@ -13,7 +13,7 @@ pub struct Agent {
     pub id: String,
     /// Display name.
     pub title: String,
-    /// True if its program is installed; null if any program can serve or nobody checked.
+    /// True if its program is installed; null if any program can serve or it was not checked.
     pub installed: Option<bool>,
     /// Path of its program.
     pub path: Option<String>,
@@ -32,7 +32,7 @@ pub struct Agent {
 impl From<&agent::Agent> for Agent {
     /// Returns the static description of an agent, without checking what is installed.
     fn from(known: &agent::Agent) -> Self {
-        let can = known.call_capabilities(&CommandInputs::default());
+        let can = known.call_capabilities(&AgentCommandInputs::default());
         let prompt = match known.prompt_channel(&[]) {
             PromptChannel::Stdin => "stdin",
             PromptChannel::Argument => "argument",
@@ -45,8 +45,8 @@ impl From<&agent::Agent> for Agent {
             path: None,
             version: None,
             prompt: prompt.to_owned(),
-            resumes: can.has(Capability::Resume),
-            model: can.has(Capability::Model),
+            resumes: can.has(RetryCapability::Resume),
+            model: can.has(RetryCapability::Model),
             tools: known.supports_tools(&[]),
         }
     }

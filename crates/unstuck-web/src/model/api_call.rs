@@ -15,7 +15,6 @@ pub struct ApiCall {
     /// Id of the call.
     pub id: String,
     /// The failed API attempts.
-    #[serde(rename = "tries")]
     pub api_attempts: Vec<ApiAttempt>,
     /// Outcome; null while the call is running or if its end was not observed.
     pub outcome: Option<String>,
@@ -76,7 +75,6 @@ pub struct ApiAttempt {
     /// Upstream that was tried next instead.
     pub fallback: Option<String>,
     /// Upstreams that were skipped, each with the reason in one sentence.
-    #[serde(rename = "passedOver")]
     pub skipped_upstreams: Vec<String>,
 }
 

@@ -4,7 +4,7 @@ use serde::Serialize;
 use unstuck_core::decision::{CostEstimate, TokenUsage};
 use unstuck_core::event::{DecisionMade, EscalationResolved};
 use unstuck_core::views::{AttemptView, RepairView};
-use unstuck_core::{Kind, Level, Timestamp, diagnosis};
+use unstuck_core::{Kind, RecoveryLevel, Timestamp, diagnosis};
 use utoipa::ToSchema;
 
 use super::api_call::ApiCall;
@@ -35,7 +35,6 @@ pub struct AttemptResponse {
     /// Outcome: `running`, `succeeded`, `failed` or `interrupted`.
     pub outcome: String,
     /// Number of times it was interrupted from outside and re-run.
-    #[serde(rename = "cutOff")]
     pub interruptions: u32,
     /// Start time.
     #[schema(value_type = String, format = DateTime)]
@@ -50,8 +49,7 @@ pub struct AttemptResponse {
     /// Model, if known.
     pub model: Option<String>,
     /// Failure that this attempt recovers from.
-    #[serde(rename = "answering")]
-    pub recovers_from: Option<RecoveredFailure>,
+    pub recovers_from: Option<PrecedingFailure>,
     /// Changes made for this attempt, each in one sentence.
     pub changes: Vec<String>,
     /// Exit code.
@@ -61,7 +59,6 @@ pub struct AttemptResponse {
     /// Limit that was reached: `timeout` or `idle_timeout`.
     pub limit: Option<String>,
     /// Cost, tokens and turns.
-    #[serde(rename = "used")]
     pub usage: AttemptUsage,
     /// Diagnosis of the failure.
     pub diagnosis: Option<DiagnosisResponse>,
@@ -80,7 +77,6 @@ pub struct AttemptResponse {
     /// Id of the escalation that followed.
     pub escalation: Option<String>,
     /// Resolution of that escalation.
-    #[serde(rename = "resolved")]
     pub resolution: Option<Resolution>,
     /// Repairs that were proposed because of it.
     pub repairs: Vec<Repair>,
@@ -108,7 +104,7 @@ impl From<AttemptView> for AttemptResponse {
             duration_ms: story.duration_ms,
             command: story.command,
             model: story.model,
-            recovers_from: story.cause.map(|answering| RecoveredFailure {
+            recovers_from: story.cause.map(|answering| PrecedingFailure {
                 kind: answering.kind,
                 level: answering.level,
                 strategy: answering.strategy,
@@ -119,7 +115,7 @@ impl From<AttemptView> for AttemptResponse {
             limit: story.limit,
             usage: AttemptUsage {
                 cost_usd: story.usage.cost_usd.map(round_usd),
-                tokens: story.usage.tokens.map(TokenCount::from),
+                tokens: story.usage.tokens.map(TokenCounts::from),
                 turns: story.usage.turns,
             },
             diagnosis: story.diagnosis.map(DiagnosisResponse::from),
@@ -147,13 +143,13 @@ impl From<AttemptView> for AttemptResponse {
 /// The failure that an attempt recovers from.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct RecoveredFailure {
+pub struct PrecedingFailure {
     /// Kind of the previous failure.
     #[schema(schema_with = openapi_schemas::kind)]
     pub kind: Kind,
     /// Recovery level of the response.
     #[schema(schema_with = openapi_schemas::level)]
-    pub level: Level,
+    pub level: RecoveryLevel,
     /// Strategy, if one of the chain was used.
     pub strategy: Option<String>,
 }
@@ -165,7 +161,7 @@ pub struct AttemptUsage {
     /// Cost in USD.
     pub cost_usd: Option<f64>,
     /// Token counts.
-    pub tokens: Option<TokenCount>,
+    pub tokens: Option<TokenCounts>,
     /// Number of agent turns.
     pub turns: Option<u32>,
 }
@@ -173,7 +169,7 @@ pub struct AttemptUsage {
 /// Token counts by type.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct TokenCount {
+pub struct TokenCounts {
     /// Input tokens that were not cached.
     pub input: u64,
     /// Input tokens read from the provider's cache.
@@ -182,7 +178,7 @@ pub struct TokenCount {
     pub output: u64,
 }
 
-impl From<TokenUsage> for TokenCount {
+impl From<TokenUsage> for TokenCounts {
     fn from(tokens: TokenUsage) -> Self {
         Self {
             input: tokens.input,
@@ -203,7 +199,7 @@ pub struct DiagnosisResponse {
     pub layer: String,
     /// Level at which recovery starts.
     #[schema(schema_with = openapi_schemas::level_or_null)]
-    pub level: Option<Level>,
+    pub level: Option<RecoveryLevel>,
     /// Confidence from 0 to 1.
     pub confidence: f32,
     /// Delay stated by the failure, in milliseconds.
@@ -248,7 +244,7 @@ impl From<diagnosis::Diagnosis> for DiagnosisResponse {
 pub struct Decision {
     /// Level; null if no recovery applies.
     #[schema(schema_with = openapi_schemas::level_or_null)]
-    pub level: Option<Level>,
+    pub level: Option<RecoveryLevel>,
     /// Strategy of the kind's chain, if one was chosen.
     pub strategy: Option<String>,
     /// Reason, in one sentence.
@@ -256,14 +252,12 @@ pub struct Decision {
     /// Number of this retry at its level, from 1; 0 if there is no retry.
     pub attempt: u32,
     /// Number of retries allowed at this level.
-    #[serde(rename = "of")]
     pub max_attempts: u32,
     /// Delay before the retry, in milliseconds; null if no retry follows.
     pub delay_ms: Option<u64>,
     /// True if the delay is a reset that the server stated.
     pub stated: bool,
     /// Strategies that were skipped, with reasons.
-    #[serde(rename = "passedOver")]
     pub skipped: Vec<SkippedStrategy>,
     /// Expected extra cost in USD.
     pub cost_usd: Option<f64>,
@@ -283,7 +277,7 @@ pub struct SkippedStrategy {
     /// The strategy, or `same` for the unchanged retry.
     pub strategy: String,
     /// Reason.
-    pub why: String,
+    pub reason: String,
 }
 
 impl From<DecisionMade> for Decision {
@@ -292,7 +286,7 @@ impl From<DecisionMade> for Decision {
         let delay = decision.delay();
         let passed_over = decision.skipped.into_iter().map(|one| SkippedStrategy {
             strategy: one.strategy.into_owned(),
-            why: one.why.into_owned(),
+            reason: one.why.into_owned(),
         });
         Self {
             level: decision.level,
@@ -350,8 +344,8 @@ pub struct AttemptTexts {
     pub stdout: String,
     /// Standard error, or the end of it.
     pub stderr: String,
-    /// True if the beginning was cut off.
-    pub cut: bool,
+    /// True if the beginning was truncated.
+    pub truncated: bool,
 }
 
 /// The resolution of an escalation.
@@ -363,11 +357,10 @@ pub struct Resolution {
     /// Method: an answer, or `repair`.
     pub method: String,
     /// Name of the person, if known.
-    pub who: Option<String>,
+    pub user: Option<String>,
     /// Note of the person.
     pub note: String,
     /// One-sentence summary.
-    #[serde(rename = "said")]
     pub summary: String,
 }
 
@@ -377,7 +370,7 @@ impl From<EscalationResolved> for Resolution {
             summary: resolved.summary(),
             by: resolved.by,
             method: resolved.method,
-            who: resolved.who,
+            user: resolved.user,
             note: resolved.note,
         }
     }
@@ -408,13 +401,12 @@ pub struct Repair {
     /// Sandbox level.
     pub sandbox: Option<String>,
     /// Side effects and limits: missing sandbox features, removed or restored files, changes that were dropped.
-    pub traces: Vec<String>,
+    pub side_effects: Vec<String>,
     /// End of its output.
     pub output: String,
     /// Reason for the failure, if it failed.
     pub failed: Option<String>,
     /// True if the failed command works since the repair.
-    #[serde(rename = "worked")]
     pub succeeded: bool,
 }
 
@@ -431,7 +423,7 @@ impl From<RepairView> for Repair {
             exit_code: story.exit_code,
             duration_ms: story.duration_ms,
             sandbox: story.sandbox,
-            traces: story.traces.lines(),
+            side_effects: story.side_effects.lines(),
             output: story.output,
             failed: story.failure_reason,
             succeeded: story.has_helped,

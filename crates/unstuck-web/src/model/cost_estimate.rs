@@ -19,7 +19,6 @@ pub struct CostEstimateResponse {
     /// Formula, or the reason why the cost is unknown.
     pub formula: String,
     /// Preserved state, in one sentence; may be empty.
-    #[serde(rename = "keeps")]
     pub preserved: String,
 }
 

@@ -1,9 +1,9 @@
 //! An escalation with everything needed to answer it at a glance, and its answer.
 
 use serde::{Deserialize, Serialize};
-use unstuck_core::decision::ConcreteChange;
+use unstuck_core::decision::ConcreteAttemptChange;
 use unstuck_core::event::RepairConditions;
-use unstuck_core::project_settings::SettingChange;
+use unstuck_core::project_settings_snapshot::ProjectSettingChange;
 use unstuck_core::repair::needs_network;
 use unstuck_core::{Kind, Timestamp, escalation};
 use unstuck_store::EscalationRow;
@@ -42,21 +42,19 @@ pub struct EscalationResponse {
     #[schema(schema_with = openapi_schemas::kind)]
     pub kind: Kind,
     /// Activity that was running.
-    #[serde(rename = "doing")]
     pub activity: String,
     /// Most informative line of the failure.
     pub evidence: String,
     /// Reason why human input is needed, in one sentence.
     pub reason: String,
     /// Strategies that were tried before, and why they did not help.
-    #[serde(rename = "tried")]
     pub prior_attempts: Vec<PriorAttempt>,
     /// Project settings that changed since the run began, if it is about them.
     pub settings: Vec<ChangedSetting>,
     /// Proposed command, if any.
     pub command: Option<String>,
     /// Conditions under which a proposed repair would run.
-    pub conditions: Option<ExecutionConditions>,
+    pub conditions: Option<RepairExecutionConditions>,
     /// Other proposed change, as text.
     pub proposed: Option<String>,
     /// Expected extra cost of the proposal.
@@ -79,7 +77,6 @@ pub struct EscalationResponse {
     /// Hash that binds an answer to what was shown; send it back with the answer.
     pub hash: String,
     /// Answer; null while it is pending.
-    #[serde(rename = "answered")]
     pub outcome: Option<EscalationOutcome>,
 }
 
@@ -114,15 +111,18 @@ impl From<EscalationRow> for EscalationResponse {
                 .collect(),
             proposed: proposed.and_then(|one| describe_proposal(&one.strategy, &one.changes)),
             cost: asked.cost.as_ref().map(|cost| {
-                let models = proposed
-                    .and_then(|one| one.changes.iter().find_map(ConcreteChange::model_switch));
+                let models = proposed.and_then(|one| {
+                    one.changes
+                        .iter()
+                        .find_map(ConcreteAttemptChange::model_switch)
+                });
                 CostEstimateResponse::from_estimate(cost, models)
             }),
             reread: shown.reread.map(RereadCostResponse::from),
             can_preview: asked.repair.is_some(),
             preview_needs_network: shown.command.as_deref().is_some_and(needs_network),
             command: shown.command,
-            conditions: shown.conditions.map(ExecutionConditions::from),
+            conditions: shown.conditions.map(RepairExecutionConditions::from),
             created: question.at,
             deadline: shown.deadline.map(AnswerDeadline::from),
             fingerprint: shown.fingerprint,
@@ -139,7 +139,7 @@ impl From<EscalationRow> for EscalationResponse {
 /// Conditions under which a repair would run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ExecutionConditions {
+pub struct RepairExecutionConditions {
     /// Sandbox level: `full`, `partial` or `none`.
     pub sandbox: String,
     /// Features missing for a full sandbox.
@@ -152,7 +152,7 @@ pub struct ExecutionConditions {
     pub effects: Vec<String>,
 }
 
-impl From<RepairConditions> for ExecutionConditions {
+impl From<RepairConditions> for RepairExecutionConditions {
     fn from(of: RepairConditions) -> Self {
         Self {
             sandbox: of.sandbox,
@@ -168,10 +168,12 @@ impl From<RepairConditions> for ExecutionConditions {
 const ASK_USER_STRATEGY: &str = "ask_user";
 
 /// Describes a proposal that is not a command.
-fn describe_proposal(strategy: &str, changes: &[ConcreteChange]) -> Option<String> {
-    let models = changes.iter().filter_map(ConcreteChange::model_switch);
+fn describe_proposal(strategy: &str, changes: &[ConcreteAttemptChange]) -> Option<String> {
+    let models = changes
+        .iter()
+        .filter_map(ConcreteAttemptChange::model_switch);
     let models: Vec<_> = models
-        .map(|(from, to)| format!("the model {to} in place of {from}"))
+        .map(|(from, to)| format!("switch model from {from} to {to}"))
         .collect();
     if models.is_empty() {
         Some(strategy.replace('_', " ")).filter(|_| strategy != ASK_USER_STRATEGY)
@@ -182,18 +184,19 @@ fn describe_proposal(strategy: &str, changes: &[ConcreteChange]) -> Option<Strin
 
 /// Something that was tried before.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct PriorAttempt {
     /// Strategy or action that was tried.
-    pub what: String,
+    pub action: String,
     /// Reason why it did not help.
-    pub why: String,
+    pub failure_reason: String,
 }
 
 impl From<escalation::PriorAttempt> for PriorAttempt {
     fn from(tried: escalation::PriorAttempt) -> Self {
         Self {
-            what: tried.what,
-            why: tried.failure_reason,
+            action: tried.what,
+            failure_reason: tried.failure_reason,
         }
     }
 }
@@ -206,15 +209,15 @@ pub struct ChangedSetting {
     /// Previous value as JSON; null if there was none.
     pub before: Option<String>,
     /// Current value in the file as JSON; null if there is none.
-    pub now: Option<String>,
+    pub after: Option<String>,
 }
 
-impl From<SettingChange> for ChangedSetting {
-    fn from(change: SettingChange) -> Self {
+impl From<ProjectSettingChange> for ChangedSetting {
+    fn from(change: ProjectSettingChange) -> Self {
         Self {
             key: change.key,
             before: change.before,
-            now: change.after,
+            after: change.after,
         }
     }
 }
@@ -226,7 +229,6 @@ pub struct AnswerOption {
     /// The answer.
     pub answer: AnswerKind,
     /// Effect of the answer.
-    #[serde(rename = "does")]
     pub effect: String,
     /// Expected extra cost in USD, if known.
     pub cost_usd: Option<f64>,
@@ -318,7 +320,6 @@ pub struct EscalationOutcome {
     #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
     /// Resolution; null if the escalation became obsolete because the run continued or ended.
-    #[serde(rename = "how")]
     pub resolution: Option<Resolution>,
 }
 
@@ -345,7 +346,6 @@ pub struct AnswerResult {
     /// The answered escalation.
     pub escalation: EscalationResponse,
     /// Next action, in one sentence.
-    #[serde(rename = "doing")]
     pub next_action: String,
 }
 

@@ -2,12 +2,13 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use unstuck_core::event::EventRecord;
+use unstuck_core::event::{Event, EventRecord};
 use unstuck_core::views::SessionStatus;
 use unstuck_core::{Kind, Timestamp};
 use utoipa::ToSchema;
 
 use super::openapi_schemas;
+use crate::camel_case;
 
 /// An event of the log, as sent on the stream.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
@@ -32,7 +33,7 @@ pub struct EventResponse {
     /// Resulting state of its session in five fields, or of its run if it belongs to no session.
     #[schema(schema_with = openapi_schemas::session_status_or_null)]
     pub state: Option<SessionStatus>,
-    /// Event data, with the field names of the log.
+    /// Event data. Fields are named as in the log, but in camelCase.
     #[schema(value_type = Object)]
     pub data: Map<String, Value>,
 }
@@ -40,8 +41,7 @@ pub struct EventResponse {
 impl EventResponse {
     /// Converts an event record with its id and the resulting state.
     pub fn from_record(id: u64, recorded: &EventRecord, state: Option<SessionStatus>) -> Self {
-        // An event that cannot be serialized was never in the log.
-        let mut data = recorded.event.to_value().unwrap_or_default();
+        let mut data = fields_of(&recorded.event);
         data.shift_remove("event");
         Self {
             id,
@@ -57,5 +57,17 @@ impl EventResponse {
             state,
             data,
         }
+    }
+}
+
+/// Returns the fields of an event with names in camelCase. The fields of an event of a newer version are unchanged.
+fn fields_of(event: &Event) -> Map<String, Value> {
+    if let Event::Unknown(unknown) = event {
+        return unknown.fields.clone();
+    }
+    match camel_case::to_value(event) {
+        Ok(Value::Object(fields)) => fields,
+        // An event that cannot be serialized was never in the log.
+        _ => Map::new(),
     }
 }

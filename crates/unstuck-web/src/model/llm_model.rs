@@ -13,12 +13,12 @@ pub struct Models {
     /// Models.
     pub models: Vec<Model>,
     /// Ladders.
-    pub ladders: Vec<Ladder>,
+    pub ladders: Vec<ModelLadderResponse>,
 }
 
 impl From<&ModelCatalog> for Models {
     fn from(catalog: &ModelCatalog) -> Self {
-        let ladder = |one: &decision::ModelLadder| Ladder {
+        let ladder = |one: &decision::ModelLadder| ModelLadderResponse {
             id: one.id.clone(),
             models: one.models.clone(),
         };
@@ -107,7 +107,7 @@ pub struct LongContextPrice {
 /// Models from the cheapest to the most capable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Ladder {
+pub struct ModelLadderResponse {
     /// Id in the configuration.
     pub id: String,
     /// Model ids, the cheapest first.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::scope::Scope;
+use super::permission_scope::Scope;
 
 /// A one-time code from the dashboard's link, or a token.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]

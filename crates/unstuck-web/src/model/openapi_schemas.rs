@@ -4,7 +4,7 @@ use serde_json::Value;
 use unstuck_core::diagnosis::RetryAfterSource;
 use unstuck_core::event::EscalationKind;
 use unstuck_core::views::{Actor, NextAction, RunStatus};
-use unstuck_core::{Kind, Level};
+use unstuck_core::{Kind, RecoveryLevel};
 use utoipa::openapi::schema::{KnownFormat, Object, ObjectBuilder, SchemaFormat, SchemaType, Type};
 
 /// Returns the schema of a string enum with these values.
@@ -26,11 +26,11 @@ fn kinds() -> impl Iterator<Item = &'static str> {
     Kind::ALL.iter().map(|kind| kind.name())
 }
 
-const LEVELS: [Level; 4] = [
-    Level::Same,
-    Level::Alternative,
-    Level::Clarify,
-    Level::Escalate,
+const LEVELS: [RecoveryLevel; 4] = [
+    RecoveryLevel::Same,
+    RecoveryLevel::Alternative,
+    RecoveryLevel::Clarify,
+    RecoveryLevel::Escalate,
 ];
 
 pub(super) fn status() -> Object {
@@ -53,16 +53,16 @@ fn session_status_builder() -> ObjectBuilder {
     let next = ObjectBuilder::new()
         .schema_type(SchemaType::from_iter([Type::Object, Type::Null]))
         .description(Some(
-            "Who acts next and when; null if nothing is left to do.",
+            "Next actor, action and time; null if nothing is left to do.",
         ))
-        .property("who", string_enum(Actor::ALL.map(Actor::name)))
+        .property("actor", string_enum(Actor::ALL.map(Actor::name)))
         .property("action", string_enum(NextAction::ALL.map(NextAction::name)))
         .property("at", timestamp_or_null())
-        .required("who")
+        .required("actor")
         .required("action")
         .required("at");
-    let reason = "The kind of failure that led to it; null if no failure did.";
-    let source = "Where the end of the wait is known from, while there is one.";
+    let reason = "Kind of failure that caused the state; null if there was none.";
+    let source = "Source of the end of the wait; null if there is no wait.";
     ObjectBuilder::new()
         .description(Some("The state of a session or run in five fields."))
         .property("state", string_enum(RunStatus::ALL.map(RunStatus::name)))
@@ -99,11 +99,11 @@ pub(super) fn kind_or_null() -> Object {
 }
 
 pub(super) fn level() -> Object {
-    string_enum(LEVELS.map(Level::name)).build()
+    string_enum(LEVELS.map(RecoveryLevel::name)).build()
 }
 
 pub(super) fn level_or_null() -> Object {
-    nullable_string_enum(LEVELS.map(Level::name)).build()
+    nullable_string_enum(LEVELS.map(RecoveryLevel::name)).build()
 }
 
 pub(super) fn escalation_kind() -> Object {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use unstuck_core::views::{RunStatus, RunSummary, SessionStatus};
-use unstuck_core::{Kind, Level, Timestamp};
+use unstuck_core::{Kind, RecoveryLevel, Timestamp};
 use unstuck_store::CostSummary;
 use utoipa::ToSchema;
 
@@ -42,13 +42,13 @@ pub struct Run {
     #[schema(schema_with = openapi_schemas::session_status)]
     pub state: SessionStatus,
     /// True if a process currently supervises it.
-    pub driven: bool,
+    pub supervised: bool,
     /// Kind of the latest failure.
     #[schema(schema_with = openapi_schemas::kind_or_null)]
     pub kind: Option<Kind>,
     /// Highest recovery level reached.
     #[schema(schema_with = openapi_schemas::level_or_null)]
-    pub recovery_level: Option<Level>,
+    pub recovery_level: Option<RecoveryLevel>,
     /// Start time.
     #[schema(value_type = String, format = DateTime)]
     pub started: Timestamp,
@@ -83,8 +83,8 @@ pub struct Run {
 
 impl Run {
     /// Creates the summary of a run, and records whether a process supervises it.
-    pub fn from_view(view: RunSummary, driven: bool) -> Self {
-        let state = SessionStatus::for_run(&view, driven);
+    pub fn from_view(view: RunSummary, supervised: bool) -> Self {
+        let state = SessionStatus::for_run(&view, supervised);
         Self {
             id: view.id.as_str().to_owned(),
             project_id: project_id(&view.project),
@@ -98,7 +98,7 @@ impl Run {
             iteration: view.iteration,
             status: state.state,
             state,
-            driven,
+            supervised,
             kind: view.kind,
             recovery_level: view.recovery_level,
             started: view.started,
@@ -123,8 +123,8 @@ impl Run {
     }
 
     /// Returns true if the run should continue and no process supervises it.
-    pub fn is_abandoned(&self) -> bool {
-        self.finished.is_none() && !self.driven
+    pub fn is_orphaned(&self) -> bool {
+        self.finished.is_none() && !self.supervised
     }
 }
 
@@ -142,17 +142,16 @@ pub(super) fn gateway_client(command: &[String]) -> Option<&str> {
 /// Usage, as reported by agents and, for the others, as measured by the gateway.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Spending {
+pub struct UsageTotals {
     /// Day, project, run, session, model or upstream; empty if there is none.
     pub id: String,
     /// Number of calls seen by the gateway.
     pub calls: u64,
     /// Number of calls that succeeded after a failure.
     pub recovered: u64,
-    /// Number of calls that failed or were cut off.
+    /// Number of calls that failed or were interrupted.
     pub failed: u64,
     /// Number of API attempts.
-    #[serde(rename = "tries")]
     pub api_attempts: u64,
     /// Number of uncached input tokens.
     pub input_tokens: u64,
@@ -167,7 +166,7 @@ pub struct Spending {
     pub unknown_price: u64,
 }
 
-impl From<CostSummary> for Spending {
+impl From<CostSummary> for UsageTotals {
     fn from(spent: CostSummary) -> Self {
         Self {
             id: spent.id,

@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use super::api_call::ApiCall;
 use super::model_switch::ModelSwitchResponse;
-use super::run::{Run, Spending};
+use super::run::{Run, UsageTotals};
 use super::session::SessionResponse;
 
 /// A run with everything except its attempts.
@@ -26,5 +26,5 @@ pub struct RunDetail {
     /// Model switches that belong to no attempt.
     pub model_changes: Vec<ModelSwitchResponse>,
     /// Usage of its calls as measured by the gateway; null if there were none.
-    pub spent: Option<Spending>,
+    pub spent: Option<UsageTotals>,
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use unstuck_core::decision::RetryAttempt;
 use unstuck_core::event::SessionSpec;
 use unstuck_core::views::{RunStatus, SessionStatus, SessionSummary};
-use unstuck_core::{Kind, Level, Timestamp};
+use unstuck_core::{Kind, RecoveryLevel, Timestamp};
 use utoipa::ToSchema;
 
 use super::cost_estimate::CostEstimateResponse;
@@ -48,7 +48,7 @@ pub struct SessionResponse {
     #[schema(schema_with = openapi_schemas::session_status)]
     pub state: SessionStatus,
     /// True if a process currently supervises its run.
-    pub driven: bool,
+    pub supervised: bool,
     /// Start time.
     #[schema(value_type = String, format = DateTime)]
     pub started: Timestamp,
@@ -73,7 +73,7 @@ pub struct SessionResponse {
     pub last_error: Option<Kind>,
     /// Highest recovery level reached.
     #[schema(schema_with = openapi_schemas::level_or_null)]
-    pub recovery_level: Option<Level>,
+    pub recovery_level: Option<RecoveryLevel>,
     /// Known cost in USD; null if none of it is known.
     pub cost_usd: Option<f64>,
     /// Number of calls that used tokens of unknown price.
@@ -81,7 +81,7 @@ pub struct SessionResponse {
     /// Known number of tokens used.
     pub tokens: u64,
     /// Conversation id of the agent.
-    pub agent_session: Option<String>,
+    pub conversation: Option<String>,
     /// Time limit of an attempt in milliseconds.
     pub timeout_ms: Option<u64>,
     /// Reason for the current status, in one sentence.
@@ -95,7 +95,7 @@ pub struct SessionResponse {
 impl SessionResponse {
     /// Creates the summary of a session in its run; the caller adds the history.
     pub fn from_view(view: SessionSummary, spec: Option<&SessionSpec>, run: &Run) -> Self {
-        let state = SessionStatus::for_session(&view, run.is_abandoned());
+        let state = SessionStatus::for_session(&view, run.is_orphaned());
         let (part, policy) = (view.part, spec.map(|spec| &spec.policy));
         Self {
             id: view.id.as_str().to_owned(),
@@ -111,7 +111,7 @@ impl SessionResponse {
             policy: policy.map(|policy| policy.id.clone()),
             status: state.state,
             state,
-            driven: run.driven,
+            supervised: run.supervised,
             started: view.started,
             finished: view.finished,
             until: view.until,
@@ -125,7 +125,7 @@ impl SessionResponse {
             cost_usd: known_cost(view.cost_usd, view.unpriced_count),
             unknown_price: view.unpriced_count,
             tokens: view.tokens,
-            agent_session: view.agent_session,
+            conversation: view.conversation,
             timeout_ms: spec.and_then(|spec| spec.timeout_ms),
             reason: view.reason,
             retries: Vec::new(),
@@ -182,7 +182,7 @@ pub struct RetryOptions {
     pub with_context: bool,
     /// Additional instructions for the prompt.
     #[schema(max_length = 20000)]
-    #[serde(rename = "words")]
+    #[serde(alias = "words")]
     pub message: Option<String>,
     /// Edited prompt that replaces the generated one.
     #[schema(max_length = 400000)]
@@ -214,13 +214,12 @@ pub struct RetryPrompt {
 /// A started retry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct RetryStarted {
+pub struct RetryResult {
     /// Run in which the session continues: its own or a new one.
     pub run: String,
     /// Session that continues.
     pub session: String,
     /// Next action, in one sentence.
-    #[serde(rename = "doing")]
     pub next_action: String,
 }
 

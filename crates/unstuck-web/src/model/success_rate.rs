@@ -16,7 +16,7 @@ pub struct StrategySuccessRate {
     /// Strategy, or the level if the attempt was retried unchanged.
     pub strategy: String,
     /// Number of successes.
-    pub worked: u32,
+    pub succeeded: u32,
     /// Number of failures.
     pub failed: u32,
 }

@@ -10,7 +10,6 @@ pub struct Webhook {
     /// Id used in URLs.
     pub id: String,
     /// Event that triggers it: `escalation`, `resolved`, `recovered` or `run_finished`.
-    #[serde(rename = "occasion")]
     pub event: String,
     /// Target without secrets.
     pub target: String,
@@ -23,10 +22,8 @@ pub struct Webhook {
 #[serde(rename_all = "camelCase")]
 pub struct WebhookTestResult {
     /// True if the message was delivered.
-    #[serde(rename = "arrived")]
     pub delivered: bool,
     /// Response, as text.
-    #[serde(rename = "said")]
     pub response: String,
     /// Duration in milliseconds.
     pub took_ms: u64,

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::layout::{self, NavItem, PageFrame};
 use super::parts::controls::action_dialog;
-use super::parts::{badge, empty_state, escalation, text};
+use super::parts::{badge, empty_state, escalation, sanitized_text};
 use crate::model::{EscalationResponse, RepairPreview};
 
 /// Data of the inbox.
@@ -23,7 +23,7 @@ pub(crate) fn page(view: &InboxPage) -> Markup {
     let body = html! {
         div class="page-head" {
             div class="titles" { h1 { "Inbox" } }
-            div class="actions" { button type="button" data-allow-notifications hidden { "Tell me in the browser" } }
+            div class="actions" { button type="button" data-allow-notifications hidden { "Enable browser notifications" } }
         }
         (open_list(view))
         (answered_list(view))
@@ -45,10 +45,10 @@ const REFRESH_EVENTS: &str = "recovery_escalated recovery_resolved run_finished 
 fn open_list(view: &InboxPage) -> Markup {
     html! {
         section data-part="open" data-about=(REFRESH_EVENTS) aria-labelledby="open-title" {
-            div class="section-head" { h2 id="open-title" { "Waiting for you" } @if !view.open.is_empty() { span class="count" { (view.frame.open_escalations) } } }
-            @if view.open.is_empty() { (empty_state::empty_state("Nothing waits for you.", "Questions appear here by themselves. On a terminal:", Some("unstuck inbox --watch"))) }
+            div class="section-head" { h2 id="open-title" { "Needs your input" } @if !view.open.is_empty() { span class="count" { (view.frame.open_escalations) } } }
+            @if view.open.is_empty() { (empty_state::empty_state("Inbox empty.", "Anything that needs your input appears here automatically. In a terminal:", Some("unstuck inbox --watch"))) }
             @else { div class="cards" { @for asked in &view.open { (escalation::escalation_card(asked, view.frame.now)) } } }
-            @if view.frame.open_escalations > view.open.len() { p { "The newest are shown; " (view.frame.open_escalations - view.open.len()) " older ones come when these are answered." } }
+            @if view.frame.open_escalations > view.open.len() { p { "Only the newest requests are shown; " (view.frame.open_escalations - view.open.len()) " older ones appear when these are answered." } }
         }
     }
 }
@@ -60,11 +60,11 @@ fn answered_list(view: &InboxPage) -> Markup {
             @else {
                 div class="section-head" { h2 id="answered-title" { "Answered" } }
                 div class="card flush" { table class="table folds" {
-                    caption class="hidden-visually" { "Questions that were answered, the newest first" }
-                    thead { tr { th scope="col" { "Question" } th scope="col" { "Kind" } th scope="col" { "Answer" } th scope="col" class="number" { "When" } } }
+                    caption class="hidden-visually" { "Answered requests, newest first" }
+                    thead { tr { th scope="col" { "Request" } th scope="col" { "Kind" } th scope="col" { "Answer" } th scope="col" class="number" { "When" } } }
                     tbody { @for asked in &view.answered {
                         tr data-key={ "answered-" (asked.id) } {
-                            td { div class="title-cell" { a href={ "/inbox/" (asked.id) } { (text::one_line(&asked.reason, 160)) } (escalation::activity(asked)) } }
+                            td { div class="title-cell" { a href={ "/inbox/" (asked.id) } { (sanitized_text::one_line(&asked.reason, 160)) } (escalation::activity(asked)) } }
                             td data-name="Kind" { span class="tag" { (asked.kind) } }
                             td data-name="Answer" { (answer_summary(asked)) }
                             td data-name="When" class="number" { @if let Some(answered) = &asked.outcome { (super::parts::time::ago(answered.at, view.frame.now)) } }
@@ -82,8 +82,8 @@ fn answer_summary(asked: &EscalationResponse) -> String {
         .as_ref()
         .and_then(|answered| answered.resolution.as_ref());
     how.map_or_else(
-        || "not needed any more".to_owned(),
-        |how| text::one_line(&how.summary, 160),
+        || "no longer needed".to_owned(),
+        |how| sanitized_text::one_line(&how.summary, 160),
     )
 }
 
@@ -103,9 +103,9 @@ pub(crate) fn escalation_page(view: &EscalationPage) -> Markup {
         div class="page-head" { div class="titles" { (layout::breadcrumbs(&[("/inbox", "Inbox")])) h1 { (title) } } }
         (escalation(view))
         (answer_buttons(view))
-        (action_dialog("preview", "Preview of file changes", &format!("/inbox/{}/preview", view.escalation.id)))
+        (action_dialog("preview", "Preview file changes", &format!("/inbox/{}/preview", view.escalation.id)))
         @if view.escalation.preview_needs_network {
-            (action_dialog("preview-network", "Preview of file changes, with network", &format!("/inbox/{}/preview?network=true", view.escalation.id)))
+            (action_dialog("preview-network", "Preview file changes with network access", &format!("/inbox/{}/preview?network=true", view.escalation.id)))
         }
     };
     layout::page(&view.frame, NavItem::Inbox, title, body)
@@ -131,7 +131,7 @@ fn answer_buttons(view: &EscalationPage) -> Markup {
 
 fn escalation(view: &EscalationPage) -> Markup {
     html! {
-        section data-part="asked" data-about=(view.escalation.run) aria-label="The question" {
+        section data-part="asked" data-about=(view.escalation.run) aria-label="Request" {
             div class="stack" {
                 (escalation::outcome(&view.escalation, view.frame.now))
                 (escalation::escalation_details(&view.escalation, view.frame.now))

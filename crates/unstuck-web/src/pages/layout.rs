@@ -8,7 +8,7 @@ use super::assets;
 use super::parts::controls::Permissions;
 use super::parts::icon::{self, Icon};
 use super::parts::{money, time};
-use crate::auth::RejectedTokens;
+use crate::auth::RejectedTokenReport;
 
 /// An entry of the navigation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(crate) enum NavItem {
 }
 
 const NAV_ITEMS: [(NavItem, &str, &str, Icon); 6] = [
-    (NavItem::Overview, "/", "Now", Icon::Overview),
+    (NavItem::Overview, "/", "Overview", Icon::Overview),
     (NavItem::Inbox, "/inbox", "Inbox", Icon::Inbox),
     (NavItem::Runs, "/runs", "Runs", Icon::Runs),
     (NavItem::Failures, "/failures", "Failures", Icon::Failures),
@@ -52,7 +52,7 @@ pub(crate) struct PageFrame {
     /// True if the viewer's login has ended.
     pub(crate) login_ended: bool,
     /// Address that keeps sending invalid tokens, if any.
-    pub(crate) rejected: Option<RejectedTokens>,
+    pub(crate) rejected: Option<RejectedTokenReport>,
     /// Path of the event stream; `None` if the page is not live.
     pub(crate) stream: Option<String>,
 }
@@ -73,11 +73,11 @@ pub(crate) fn page(frame: &PageFrame, place: NavItem, title: &str, body: Markup)
                 script src=(assets::script_path()) defer {}
             }
             body {
-                a class="skip" href="#main" { "Skip to the page" }
+                a class="skip" href="#main" { "Skip to content" }
                 div class="frame" {
                     (navigation(frame, place))
                     main id="main" tabindex="-1" {
-                        noscript { p class="banner" { "Script is off: you can read everything, but not answer, nothing updates by itself, and times are in UTC." } }
+                        noscript { p class="banner" { "JavaScript is disabled: pages are read-only and do not update automatically, and times are in UTC." } }
                         @if place != NavItem::Unlisted { (banner(frame)) }
                         (body)
                     }
@@ -118,7 +118,7 @@ pub(crate) fn open_count(open: usize) -> Markup {
     html! {
         span data-part="open-count" data-about="recovery_escalated recovery_resolved run_finished run_resumed" data-open-questions=(open) {
             @if open > 0 {
-                span class="count" { (open) span class="hidden-visually" { " waiting" } }
+                span class="count" { (open) span class="hidden-visually" { " pending" } }
             }
         }
     }
@@ -130,9 +130,9 @@ pub(crate) fn banner(frame: &PageFrame) -> Markup {
     html! {
         div data-part="banner" data-about="run_started" data-quietly {
             @if frame.login_ended {
-                p class="banner" role="alert" { span { "Your login has ended. You can only read until you " a href="/login" data-login { "log in" } " again." } }
+                p class="banner" role="alert" { span { "Your login has expired. Access is read-only until you " a href="/login" data-login { "log in" } " again." } }
             } @else if !frame.permissions.can_answer {
-                p class="banner" { span { "You can only read. To answer and to change things, open the link that " code { "unstuck serve" } " prints, or " a href="/login" data-login { "log in" } "." } }
+                p class="banner" { span { "Read-only access. To answer requests or change settings, open the link printed by " code { "unstuck serve" } ", or " a href="/login" data-login { "log in" } "." } }
             }
             @if let Some(rejected) = &frame.rejected { (rejected_tokens(rejected, frame.now)) }
         }
@@ -140,14 +140,14 @@ pub(crate) fn banner(frame: &PageFrame) -> Markup {
 }
 
 /// Renders the warning about repeated invalid tokens. They lock nobody out but should be investigated.
-fn rejected_tokens(rejected: &RejectedTokens, now: Timestamp) -> Markup {
+fn rejected_tokens(rejected: &RejectedTokenReport, now: Timestamp) -> Markup {
     html! {
         p class="banner" { span {
-            (money::pluralize(rejected.count, "request")) " with a wrong token"
+            (money::pluralize(rejected.count, "request")) " with an invalid token"
             @if let Some(address) = rejected.address { " from " (address) @if address.is_loopback() { " (this machine)" } }
-            " for " (time::since(rejected.first, now)) ", the last " (time::ago(rejected.last, now))
-            ". They were all rejected, and nobody else is affected. If it is a program of yours, give it a valid token: "
-            code { "unstuck token list" } " shows which there are."
+            " in the last " (time::since(rejected.first, now)) ", most recently " (time::ago(rejected.last, now))
+            ". All were rejected; other clients are not affected. If the program is yours, give it a valid token: "
+            code { "unstuck token list" } " lists them."
         } }
     }
 }
@@ -155,7 +155,7 @@ fn rejected_tokens(rejected: &RejectedTokens, now: Timestamp) -> Markup {
 /// Renders the breadcrumbs above the title.
 pub(crate) fn breadcrumbs(way: &[(&str, &str)]) -> Markup {
     html! {
-        nav class="crumbs" aria-label="Where this is" {
+        nav class="crumbs" aria-label="Breadcrumbs" {
             ol { @for (href, name) in way { li { a href=(href) { (name) } } } }
         }
     }

@@ -22,8 +22,8 @@ pub(crate) fn page(frame: &PageFrame, back: &str) -> Markup {
         div class="page-head" { div class="titles" { h1 { "Log in" } } }
         div class="cards" {
         div class="card stack" {
-            p { "The link that " code { "unstuck serve" } " prints brings you here with a code that works once, for ten minutes." }
-            p { "A new link for a server that runs: " code { "unstuck token link" } }
+            p { "The link printed by " code { "unstuck serve" } " logs you in. Its code works once and expires after 10 minutes." }
+            p { "To get a new link for a running server, run " code { "unstuck token link" } "." }
             p id="login-says" class="says" role="alert" {}
         }
         // Without the script nothing is sent in the URL, where a token would be recorded.
@@ -31,10 +31,10 @@ pub(crate) fn page(frame: &PageFrame, back: &str) -> Markup {
             div class="field" {
                 label for="code" { "Or log in with a token" }
                 input id="code" name="code" type="password" autocomplete="off" required maxlength="200" aria-describedby="code-hint";
-                p id="code-hint" class="hint" { code { "unstuck token create --scope answer" } " makes one." }
+                p id="code-hint" class="hint" { "Create one with " code { "unstuck token create --scope answer" } "." }
             }
             p class="says" role="alert" {}
-            div class="row" { button type="submit" class="primary" { "Log in" } a class="button" href=(back) { "Only read" } span class="small dim" { "Reading needs no login on this machine." } }
+            div class="row" { button type="submit" class="primary" { "Log in" } a class="button" href=(back) { "Continue read-only" } span class="small dim" { "Read access from this machine requires no login." } }
         }
         }
     };
@@ -46,8 +46,8 @@ pub(crate) fn error_page(frame: &PageFrame, title: &str, detail: &str) -> Markup
     let body = html! {
         div class="page-head" { div class="titles" { h1 { (title) } } }
         div class="card stack" {
-            p { (super::parts::text::one_line(detail, 600)) }
-            p class="actions" { a class="button" href="/" { "What goes on now" } a class="button" href="/runs" { "All runs" } }
+            p { (super::parts::sanitized_text::one_line(detail, 600)) }
+            p class="actions" { a class="button" href="/" { "Overview" } a class="button" href="/runs" { "All runs" } }
         }
     };
     layout::page(frame, NavItem::Unlisted, title, body)

@@ -21,5 +21,5 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use parts::text::percent_encoded;
+pub(crate) use parts::sanitized_text::percent_encoded;
 pub(crate) use routes::{error_response, not_found, router};

@@ -4,8 +4,8 @@ use maud::{Markup, html};
 
 use super::chart;
 use super::layout::{self, NavItem, PageFrame};
-use super::parts::{empty_state, escalation, lane_table, money, run_tables};
-use crate::model::{EscalationResponse, Lane, Run, SessionResponse, Spending};
+use super::parts::{empty_state, escalation, money, run_tables, upstream_table};
+use crate::model::{EscalationResponse, Lane, Run, SessionResponse, UsageTotals};
 use crate::queries::RunStatusCounts;
 
 /// Data of the page.
@@ -28,7 +28,7 @@ pub(crate) struct OverviewPage {
     /// Failed attempts in each of the last 24 hours, the oldest first.
     pub(crate) failed_by_hour: Vec<u64>,
     /// Usage today.
-    pub(crate) spent_today: Spending,
+    pub(crate) spent_today: UsageTotals,
 }
 
 /// Any event may change this page.
@@ -64,9 +64,9 @@ fn open_escalations(now: &OverviewPage) -> Markup {
     html! {
         section data-part="needs" data-about=(REFRESH_EVENTS) aria-labelledby="needs-title" {
             @if questions.is_empty() {
-                h2 id="needs-title" class="hidden-visually" { "Needs you" }
+                h2 id="needs-title" class="hidden-visually" { "Needs your input" }
             } @else {
-                div class="section-head" { h2 id="needs-title" { "Needs you" } span class="count" { (now.frame.open_escalations) } a class="more" href="/inbox" { "Inbox" } }
+                div class="section-head" { h2 id="needs-title" { "Needs your input" } span class="count" { (now.frame.open_escalations) } a class="more" href="/inbox" { "Inbox" } }
                 div class="cards" {
                     @for asked in questions.iter().take(5) { (escalation::escalation_card(asked, now.frame.now)) }
                     @if now.frame.open_escalations > 5 { p { a href="/inbox" { (now.frame.open_escalations - 5) " more in the inbox" } } }
@@ -84,14 +84,14 @@ fn tiles(now: &OverviewPage) -> Markup {
         .map(|count| *count as f64)
         .collect();
     html! {
-        section data-part="tiles" data-about=(REFRESH_EVENTS) data-quietly aria-label="In short" {
+        section data-part="tiles" data-about=(REFRESH_EVENTS) data-quietly aria-label="Summary" {
             div class="tiles" {
                 (tile("", html! { (now.counts.running) }, "running"))
                 (tile("", html! { (now.counts.waiting) }, "waiting to retry"))
                 @if now.counts.crashed > 0 { (tile("is-bad", html! { (now.counts.crashed) }, "crashed")) }
-                (tile(if now.escalations.is_empty() { "" } else { "is-human" }, html! { (now.frame.open_escalations) }, "need you"))
+                (tile(if now.escalations.is_empty() { "" } else { "is-human" }, html! { (now.frame.open_escalations) }, "need your input"))
                 div class="card tile" {
-                    div class="beside" { span class="big" { (failed) } (chart::sparkline(&format!("{} in the last 24 hours, hour by hour", money::pluralize(failed, "failure")), &values)) }
+                    div class="beside" { span class="big" { (failed) } (chart::sparkline(&format!("{} in the last 24 hours, by hour", money::pluralize(failed, "failure")), &values)) }
                     span class="name" { "failures in 24 h" }
                 }
                 (tile("", money::cost(now.spent_today.cost_usd, now.spent_today.unknown_price), "spent today (UTC)"))
@@ -109,11 +109,11 @@ fn tile(class: &str, big: Markup, name: &str) -> Markup {
 fn sessions(now: &OverviewPage) -> Markup {
     html! {
         section data-part="sessions" data-about=(REFRESH_EVENTS) data-quietly[!now.sessions.is_empty()] aria-labelledby="sessions-title" {
-            div class="section-head" { h2 id="sessions-title" { "Going on" } a class="more" href="/runs" { "All runs" } }
+            div class="section-head" { h2 id="sessions-title" { "Active" } a class="more" href="/runs" { "All runs" } }
             @if now.sessions.is_empty() {
-                (empty_state::empty_state("Nothing runs.", "Put this before any agent or command:", Some("unstuck exec -- claude -p 'fix the failing tests'")))
+                (empty_state::empty_state("No active sessions.", "Run any agent or command with unstuck:", Some("unstuck exec -- claude -p 'fix the failing tests'")))
             } @else {
-                (run_tables::session_table("Sessions that go on", &now.sessions, now.frame.now))
+                (run_tables::session_table("Active sessions", &now.sessions, now.frame.now))
                 (run_tables::truncation_note(now.counts.shown_runs, now.counts.active_runs))
             }
         }
@@ -125,9 +125,9 @@ fn upstreams(now: &OverviewPage) -> Markup {
         section data-part="upstreams" data-about=(REFRESH_EVENTS) data-quietly aria-labelledby="upstreams-title" {
             div class="section-head" { h2 id="upstreams-title" { "Upstreams" } }
             @if now.lanes.is_empty() {
-                (empty_state::empty_state("No API calls go through this gateway yet.", "Point a client at it:", Some(&format!("export ANTHROPIC_BASE_URL={}/anthropic", now.gateway))))
+                (empty_state::empty_state("No API calls through this gateway yet.", "Point a client at it:", Some(&format!("export ANTHROPIC_BASE_URL={}/anthropic", now.gateway))))
             } @else {
-                (lane_table::lane_table(&now.lanes, now.frame.now))
+                (upstream_table::lane_table(&now.lanes, now.frame.now))
             }
         }
     }
@@ -136,10 +136,10 @@ fn upstreams(now: &OverviewPage) -> Markup {
 fn ended(now: &OverviewPage) -> Markup {
     html! {
         section data-part="ended" data-about=(REFRESH_EVENTS) aria-labelledby="ended-title" {
-            @if now.ended.is_empty() { h2 id="ended-title" class="hidden-visually" { "Ended lately" } }
+            @if now.ended.is_empty() { h2 id="ended-title" class="hidden-visually" { "Recently ended" } }
             @else {
-                div class="section-head" { h2 id="ended-title" { "Ended lately" } }
-                (run_tables::run_table("Runs that ended lately", &now.ended, now.frame.now))
+                div class="section-head" { h2 id="ended-title" { "Recently ended" } }
+                (run_tables::run_table("Recently ended runs", &now.ended, now.frame.now))
             }
         }
     }

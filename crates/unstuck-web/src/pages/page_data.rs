@@ -86,7 +86,7 @@ pub(super) async fn overview(
         gateway: format!("http://{}", web.address()),
         ended: queries::runs(web, &ended).await?.items,
         failed_by_hour: failed_by_hour(web).await?,
-        spent_today: queries::spent_today(web).await?,
+        spent_today: queries::cost_today(web).await?,
     })
 }
 

@@ -44,7 +44,7 @@ pub(crate) fn router() -> Router<Arc<WebState>> {
 
 /// Returns the page for an unknown path.
 pub(crate) fn not_found() -> Response {
-    let page = login::error_page(&static_frame(), "Not found", "There is no such page.");
+    let page = login::error_page(&static_frame(), "Not found", "Page not found.");
     (StatusCode::NOT_FOUND, page).into_response()
 }
 

@@ -6,9 +6,9 @@ use unstuck_core::views::RunStatus;
 
 use super::layout::{self, NavItem, PageFrame};
 use super::parts::badge::status_label;
-use super::parts::text::percent_encoded;
-use super::parts::{empty_state, run_tables, text};
-use crate::model::{Page, ProjectResponse, Run};
+use super::parts::sanitized_text::percent_encoded;
+use super::parts::{empty_state, run_tables, sanitized_text};
+use crate::model::{ListPage, ProjectResponse, Run};
 
 /// Query parameters of the page.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -34,7 +34,7 @@ pub(crate) struct RunsPage {
     /// Projects to choose from.
     pub(crate) projects: Vec<ProjectResponse>,
     /// The runs.
-    pub(crate) runs: Page<Run>,
+    pub(crate) runs: ListPage<Run>,
 }
 
 /// Renders the page.
@@ -53,7 +53,7 @@ pub(crate) fn part(view: &RunsPage, name: &str) -> Option<Markup> {
 
 fn filters(view: &RunsPage) -> Markup {
     html! {
-        form class="filters" method="get" action="/runs" role="search" aria-label="Which runs" {
+        form class="filters" method="get" action="/runs" role="search" aria-label="Filter runs" {
             div class="field" { label for="status" { "Status" }
                 select id="status" name="status" {
                     option value="" { "All" }
@@ -62,7 +62,7 @@ fn filters(view: &RunsPage) -> Markup {
             div class="field" { label for="project" { "Project" }
                 select id="project" name="project" {
                     option value="" { "All" }
-                    @for one in &view.projects { option value=(one.id) selected[view.query.project == one.id] { (text::one_line(&one.name, 60)) } }
+                    @for one in &view.projects { option value=(one.id) selected[view.query.project == one.id] { (sanitized_text::one_line(&one.name, 60)) } }
                 } }
             button type="submit" { "Show" }
         }
@@ -76,9 +76,9 @@ fn list(view: &RunsPage) -> Markup {
             @if view.runs.items.is_empty() && narrowed {
                 (empty_state::empty_state("No runs match.", "Choose another status or project.", None))
             } @else if view.runs.items.is_empty() {
-                (empty_state::empty_state("No runs yet.", "Put this before any agent or command:", Some("unstuck exec -- claude -p 'fix the failing tests'")))
+                (empty_state::empty_state("No runs yet.", "Run any agent or command with unstuck:", Some("unstuck exec -- claude -p 'fix the failing tests'")))
             } @else {
-                (run_tables::run_table("Runs, the newest first", &view.runs.items, view.frame.now))
+                (run_tables::run_table("Runs, newest first", &view.runs.items, view.frame.now))
             }
             @if let Some(next) = &view.runs.next {
                 p class="row" { a class="button" href={ "/runs?status=" (percent_encoded(&view.query.status)) "&project=" (percent_encoded(&view.query.project)) "&after=" (percent_encoded(next)) } { "Older runs" } }

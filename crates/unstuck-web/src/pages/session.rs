@@ -3,8 +3,10 @@
 use maud::{Markup, html};
 
 use super::layout::{self, NavItem, PageFrame};
-use super::parts::attempts::{self, AttemptEntry};
-use super::parts::{actions, empty_state, escalation, event_list, money, run_tables, text, time};
+use super::parts::attempt_timeline::{self, AttemptEntry};
+use super::parts::{
+    actions, empty_state, escalation, event_list, money, run_tables, sanitized_text, time,
+};
 use crate::model::{
     AttemptResponse, AttemptTexts, CostEstimateResponse, EscalationResponse, EventResponse,
     RetryPrompt, SessionResponse,
@@ -35,7 +37,7 @@ pub(crate) fn page(view: &SessionPage) -> Markup {
     layout::page(
         &view.frame,
         NavItem::Runs,
-        &text::truncated(&title, 60),
+        &sanitized_text::truncated(&title, 60),
         body,
     )
 }
@@ -68,22 +70,22 @@ pub(crate) fn model_switch_dialog(view: &SessionPage, estimate: &CostEstimateRes
 fn head(view: &SessionPage) -> Markup {
     let (it, now) = (&view.session, view.frame.now);
     let run = format!("/runs/{}", it.run);
-    let run_name = format!("Run {}", text::one_line(&it.run, 20));
+    let run_name = format!("Run {}", sanitized_text::one_line(&it.run, 20));
     html! {
-        div class="page-head" data-part="head" data-about=(it.id) data-quietly[it.driven] {
+        div class="page-head" data-part="head" data-about=(it.id) data-quietly[it.supervised] {
             div class="titles" {
                 (layout::breadcrumbs(&[("/runs", "Runs"), (&run, &run_name)]))
                 h1 { (run_tables::session_title(it)) }
                 div class="facts" {
                     span { (run_tables::status_with_hint(it.status, &it.run)) }
                     (model_line(it))
-                    @if let Some(agent) = &it.agent { span { (text::one_line(agent, 60)) } }
-                    span title=(text::one_line(&it.project, 400)) { (text::one_line(text::directory_name(&it.project), 60)) }
+                    @if let Some(agent) = &it.agent { span { (sanitized_text::one_line(agent, 60)) } }
+                    span title=(sanitized_text::one_line(&it.project, 400)) { (sanitized_text::one_line(sanitized_text::directory_name(&it.project), 60)) }
                     span { "attempt " (run_tables::attempt_count(it)) }
-                    span { "began " (time::ago(it.started, now)) }
+                    span { "started " (time::ago(it.started, now)) }
                     span { (money::cost(it.cost_usd, it.unknown_price)) }
                     @if it.tokens > 0 { span { (money::tokens(it.tokens)) " tokens" } }
-                    @if let Some(policy) = &it.policy { span { "policy " (text::one_line(policy, 60)) } }
+                    @if let Some(policy) = &it.policy { span { "policy " (sanitized_text::one_line(policy, 60)) } }
                 }
                 (run_tables::wait_reason(it.until, it.reason.as_deref(), it.status, now))
             }
@@ -105,7 +107,7 @@ fn model_line(it: &SessionResponse) -> Markup {
 
 fn escalations(view: &SessionPage) -> Markup {
     html! {
-        section data-part="questions" data-about=(view.session.run) aria-label="Questions of this session" {
+        section data-part="questions" data-about=(view.session.run) aria-label="Pending requests of this session" {
             @if !view.escalations.is_empty() { div class="cards" { @for asked in &view.escalations { (escalation::escalation_card(asked, view.frame.now)) } } }
         }
     }
@@ -127,8 +129,8 @@ fn timeline(view: &SessionPage) -> Markup {
     html! {
         section data-part="attempts" data-about=(view.session.id) aria-labelledby="attempts-title" {
             div class="section-head" { h2 id="attempts-title" { "Attempts" } }
-            @if told.is_empty() { (empty_state::empty_state("No attempt has begun yet.", "Each try is shown here with what came of it.", None)) }
-            @else { (attempts::timeline(&told, false, view.frame.now)) }
+            @if told.is_empty() { (empty_state::empty_state("No attempts yet.", "Attempts appear here with their outcomes.", None)) }
+            @else { (attempt_timeline::timeline(&told, false, view.frame.now)) }
         }
     }
 }
@@ -136,7 +138,7 @@ fn timeline(view: &SessionPage) -> Markup {
 fn event_log(view: &SessionPage) -> Markup {
     html! {
         section data-part="events" data-about=(view.session.id) aria-labelledby="events-title" {
-            div class="section-head" { h2 id="events-title" { "Events" } span class="dim small" { "the newest " (view.events.len()) } }
+            div class="section-head" { h2 id="events-title" { "Events" } span class="dim small" { "newest " (view.events.len()) } }
             div class="card" { (event_list::event_list(&view.events)) }
         }
     }

@@ -2,18 +2,18 @@
 
 use unstuck_store::{EscalationFilter, EscalationRow, EscalationStatus};
 
-use crate::model::{EscalationResponse, Page, ProblemDetails};
+use crate::model::{EscalationResponse, ListPage, ProblemDetails};
 use crate::server_state::WebState;
 
 /// Returns a page of the escalations that match.
 pub async fn escalations(
     web: &WebState,
     filter: &EscalationFilter,
-) -> Result<Page<EscalationResponse>, ProblemDetails> {
+) -> Result<ListPage<EscalationResponse>, ProblemDetails> {
     if let Some(after) = &filter.after
         && find_escalation(web, after).await?.is_none()
     {
-        let detail = format!("`after` names no question: {after}");
+        let detail = format!("unknown escalation `{after}` in `after`");
         return Err(ProblemDetails::bad_request(detail));
     }
     let most = filter.limit.unwrap_or(50);
@@ -25,7 +25,7 @@ pub async fn escalations(
     let is_more = found.len() > most;
     found.truncate(most);
     let last = found.last().filter(|_| is_more);
-    Ok(Page {
+    Ok(ListPage {
         next: last.map(|last| last.request.id.clone()),
         items: found.into_iter().map(EscalationResponse::from).collect(),
     })
@@ -35,7 +35,7 @@ pub async fn escalations(
 pub async fn escalation(web: &WebState, id: &str) -> Result<EscalationResponse, ProblemDetails> {
     let unknown = || {
         ProblemDetails::not_found(format!(
-            "there is no question `{id}`; GET /api/escalations lists what waits"
+            "request `{id}` not found; GET /api/escalations lists pending ones"
         ))
     };
     find_escalation(web, id)

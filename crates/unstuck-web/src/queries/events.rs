@@ -2,7 +2,7 @@
 
 use unstuck_store::{EventFilter, EventOrder, LogOffset};
 
-use crate::model::{EventResponse, Page, ProblemDetails};
+use crate::model::{EventResponse, ListPage, ProblemDetails};
 use crate::server_state::WebState;
 use crate::session_states::SessionStateTracker;
 
@@ -10,7 +10,7 @@ use crate::session_states::SessionStateTracker;
 pub async fn events(
     web: &WebState,
     filter: &EventFilter,
-) -> Result<Page<EventResponse>, ProblemDetails> {
+) -> Result<ListPage<EventResponse>, ProblemDetails> {
     let limit = filter.limit.unwrap_or(50);
     let one_more = EventFilter {
         limit: Some(limit.saturating_add(1)),
@@ -29,7 +29,7 @@ pub async fn events(
         ));
     }
     let last = items.last().filter(|_| is_more);
-    Ok(Page {
+    Ok(ListPage {
         next: last.map(|last| last.id.to_string()),
         items,
     })

@@ -1,8 +1,10 @@
 //! Queries for failures and recovery statistics.
 
-use unstuck_store::{FailureQuery, RecoveryQuery};
+use unstuck_store::{FailureQuery, RecoveryStatisticsQuery};
 
-use crate::model::{FailureAnalytics, FailureListItem, Page, ProblemDetails, RecoveryAnalytics};
+use crate::model::{
+    FailureAnalytics, FailureListItem, ListPage, ProblemDetails, RecoveryAnalytics,
+};
 use crate::server_state::WebState;
 
 /// Returns failure statistics.
@@ -16,7 +18,7 @@ pub async fn failure_analytics(
 /// Returns recovery statistics.
 pub async fn recovery_analytics(
     web: &WebState,
-    query: &RecoveryQuery,
+    query: &RecoveryStatisticsQuery,
 ) -> Result<RecoveryAnalytics, ProblemDetails> {
     Ok(web.store().recovery_report(query).await?.into())
 }
@@ -27,11 +29,11 @@ pub async fn failures(
     query: &FailureQuery,
     after: Option<&str>,
     limit: usize,
-) -> Result<Page<FailureListItem>, ProblemDetails> {
+) -> Result<ListPage<FailureListItem>, ProblemDetails> {
     let after = after.map(str::parse).transpose();
     let after = after.map_err(|error| ProblemDetails::bad_request(format!("`after`: {error}")))?;
     let page = web.store().failure_page(query, after, limit).await?;
-    Ok(Page {
+    Ok(ListPage {
         items: page
             .failures
             .into_iter()

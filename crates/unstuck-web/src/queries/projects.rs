@@ -15,7 +15,7 @@ pub async fn project(web: &WebState, id: &str) -> Result<ProjectResponse, Proble
     let found = all.into_iter().find(|view| project_id(&view.root) == id);
     found.map(ProjectResponse::from).ok_or_else(|| {
         ProblemDetails::not_found(format!(
-            "there is no project `{id}`; GET /api/projects lists them"
+            "project `{id}` not found; GET /api/projects lists all projects"
         ))
     })
 }

@@ -30,9 +30,9 @@ pub async fn run_status_counts(
     let mut counts = RunStatusCounts::default();
     for (run, status) in web.store().unfinished_runs().await? {
         let mut own = leases.iter().filter(|lease| lease.token.run == run);
-        let driven = own.any(|lease| is_alive(lease, now));
+        let supervised = own.any(|lease| is_alive(lease, now));
         match status {
-            RunStatus::Running | RunStatus::Waiting if !driven => counts.crashed += 1,
+            RunStatus::Running | RunStatus::Waiting if !supervised => counts.crashed += 1,
             RunStatus::Waiting => counts.waiting += 1,
             RunStatus::Running => counts.running += 1,
             _ => {}

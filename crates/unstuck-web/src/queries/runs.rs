@@ -5,14 +5,15 @@ use unstuck_core::{RunId, Timestamp};
 use unstuck_run::runner::is_alive;
 use unstuck_store::{Lease, RunFilter};
 
-use super::session_history::session_with_history;
+use super::session_from_timeline::session_with_history;
 use crate::model::{
-    ApiCall, AttemptResponse, ModelSwitchResponse, Page, ProblemDetails, Run, RunDetail, Spending,
+    ApiCall, AttemptResponse, ListPage, ModelSwitchResponse, ProblemDetails, Run, RunDetail,
+    UsageTotals,
 };
 use crate::server_state::WebState;
 
 /// Returns the runs that match, the newest first; the filter's limit is the page size.
-pub async fn runs(web: &WebState, filter: &RunFilter) -> Result<Page<Run>, ProblemDetails> {
+pub async fn runs(web: &WebState, filter: &RunFilter) -> Result<ListPage<Run>, ProblemDetails> {
     let leases = web.store().leases().await?;
     let now = web.now();
     let alive = leases.iter().filter(|lease| is_alive(lease, now));
@@ -24,10 +25,10 @@ pub async fn runs(web: &WebState, filter: &RunFilter) -> Result<Page<Run>, Probl
     let page = web.store().run_page(&filter).await?;
     let mut items = Vec::with_capacity(page.runs.len());
     for view in page.runs {
-        let driven = alive.contains(&view.id);
-        items.push(Run::from_view(view, driven));
+        let supervised = alive.contains(&view.id);
+        items.push(Run::from_view(view, supervised));
     }
-    Ok(Page {
+    Ok(ListPage {
         items,
         next: page.next.map(|next| next.to_string()),
     })
@@ -52,7 +53,7 @@ pub async fn run(web: &WebState, id: &str) -> Result<RunDetail, ProblemDetails> 
             .cloned()
             .map(ModelSwitchResponse::from)
             .collect(),
-        spent: spent.map(Spending::from),
+        spent: spent.map(UsageTotals::from),
         run,
     })
 }
@@ -85,11 +86,13 @@ pub(super) async fn timeline_and_run(
 ) -> Result<(RunTimeline, Run), ProblemDetails> {
     let story = web.store().timeline(&RunId::new(id)).await?;
     let timeline = story.ok_or_else(|| {
-        ProblemDetails::not_found(format!("there is no run `{id}`; GET /api/runs lists them"))
+        ProblemDetails::not_found(format!(
+            "run `{id}` not found; GET /api/runs lists all runs"
+        ))
     })?;
     let leases = web.store().leases().await?;
-    let driven = is_driven(&leases, &timeline.summary.id, web.now());
-    let run = Run::from_view(timeline.summary.clone(), driven);
+    let supervised = is_driven(&leases, &timeline.summary.id, web.now());
+    let run = Run::from_view(timeline.summary.clone(), supervised);
     Ok((timeline, run))
 }
 

@@ -4,7 +4,7 @@ use unstuck_core::views::{RunStatus, RunTimeline};
 use unstuck_store::RunFilter;
 
 use super::runs;
-use super::session_history::session_with_history;
+use super::session_from_timeline::session_with_history;
 use crate::model::{AttemptResponse, ProblemDetails, Run, SessionResponse};
 use crate::server_state::WebState;
 
@@ -92,6 +92,6 @@ pub async fn timeline_of_session(
 
 fn session_not_found(id: &str) -> ProblemDetails {
     ProblemDetails::not_found(format!(
-        "there is no session `{id}`; GET /api/runs/{{run}} lists those of a run"
+        "session `{id}` not found; GET /api/runs/{{run}} lists the sessions of a run"
     ))
 }

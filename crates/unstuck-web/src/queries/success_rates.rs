@@ -21,7 +21,7 @@ pub async fn success_rates(web: &WebState) -> Result<Vec<StrategySuccessRate>, P
             .map(move |(strategy, tally)| StrategySuccessRate {
                 kind,
                 strategy,
-                worked: tally.worked,
+                succeeded: tally.worked,
                 failed: tally.failed,
             })
     });

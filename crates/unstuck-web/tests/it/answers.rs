@@ -17,18 +17,21 @@ async fn escalation_contains_everything_needed_to_answer_it() {
         (&"hiccup".into(), &"HICCUP".into())
     );
     assert_eq!(
-        (&asked["kind"], &asked["doing"]),
+        (&asked["kind"], &asked["activity"]),
         (&"auth_expired".into(), &"fixing the tests".into())
     );
-    assert_eq!(asked["tried"][0]["why"], "the login is still expired");
+    assert_eq!(
+        asked["priorAttempts"][0]["failureReason"],
+        "the login is still expired"
+    );
     assert_eq!(
         asked["answers"][0],
         json!({
-            "answer": "resolve", "does": "tries again: you have seen to it", "costUsd": null
+            "answer": "resolve", "effect": "retry; you fixed it manually", "costUsd": null
         })
     );
     assert_eq!(
-        (&asked["hash"], &asked["answered"]),
+        (&asked["hash"], &asked["outcome"]),
         (&"abc123".into(), &Value::Null)
     );
     assert_eq!(ground.json(QUESTION).await, *asked);
@@ -41,19 +44,19 @@ async fn first_answer_is_accepted_and_later_ones_get_a_conflict() {
     let given = json!({"answer": "resolve", "note": "logged in again", "hash": "abc123"});
     let reply = ground.post(Scope::Answer, &path, given.clone()).await;
     assert_eq!(reply.status, 200, "{}", reply.body);
-    let how = &reply.json()["escalation"]["answered"]["how"];
+    let how = &reply.json()["escalation"]["outcome"]["resolution"];
     assert_eq!(
         (&how["method"], &how["note"]),
         (&"manual".into(), &"logged in again".into())
     );
-    assert_eq!(how["who"], "test");
+    assert_eq!(how["user"], "test");
     let again = ground.post(Scope::Answer, &path, given).await;
     assert_eq!(again.status, 409);
     assert!(
         again.json()["detail"]
             .as_str()
             .unwrap()
-            .contains("resolved by hand by test")
+            .contains("resolved manually by test")
     );
     assert_eq!(ground.json("/api/escalations").await["items"], json!([]));
     let all = ground.json("/api/escalations?answered=true").await;
@@ -76,7 +79,7 @@ async fn answer_must_match_the_shown_escalation_and_the_available_answers() {
         let reply = ground.post(Scope::Answer, &path, body.clone()).await;
         assert_eq!(reply.status, status, "{body}: {}", reply.body);
     }
-    assert_eq!(ground.json(QUESTION).await["answered"], Value::Null);
+    assert_eq!(ground.json(QUESTION).await["outcome"], Value::Null);
     let none = json!({"answer": "resolve"});
     let reply = ground
         .post(Scope::Answer, "/api/escalations/none/answer", none)

@@ -141,7 +141,7 @@ async fn new_escalation_appears_and_is_answered_with_a_click() {
         .await;
     browser.click("button[value=resolve]").await;
     browser
-        .until("document.body.innerText.includes('resolved by hand')")
+        .until("document.body.innerText.includes('resolved manually')")
         .await;
     let waiting = ground
         .store
@@ -325,7 +325,7 @@ async fn open_page_shows_that_its_login_has_ended() {
     ground.revoke_all();
     browser.until(&is("lost")).await;
     browser
-        .until("document.getElementById('live').textContent === 'Your session has expired Log in'")
+        .until("document.getElementById('live').textContent === 'Your login has expired Log in'")
         .await;
     browser.click("#live a").await;
     browser.until("location.pathname === '/login' && new URLSearchParams(location.search).get('back') === '/runs?status=failed'").await;
@@ -346,14 +346,14 @@ async fn repeated_invalid_tokens_are_shown_and_lock_nobody_out() {
         assert!([401, 429].contains(&status), "{status}");
     }
     browser
-        .until("document.querySelector('[data-part=banner]').innerText.includes('60 requests with a wrong token from 127.0.0.1 (this machine)')")
+        .until("document.querySelector('[data-part=banner]').innerText.includes('60 requests with an invalid token from 127.0.0.1 (this machine)')")
         .await;
     let faults = browser.faults().await;
     assert!(faults.is_empty(), "{faults:#?}");
     browser.picture("wrong-tokens").await;
     browser.click("button[value=resolve]").await;
     browser
-        .until("document.body.innerText.includes('resolved by hand')")
+        .until("document.body.innerText.includes('resolved manually')")
         .await;
     browser.close().await;
 }

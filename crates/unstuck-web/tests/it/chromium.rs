@@ -184,17 +184,29 @@ impl Chromium {
         );
     }
 
-    /// Clicks the element that a selector finds; retries once if it was replaced at that moment.
+    /// Clicks the element that a selector finds. Waits while the page replaces, moves or covers it; the browser reports such a click
+    /// instead of performing it.
     pub(crate) async fn click(&self, selector: &str) {
-        for _ in 0..5 {
+        let center = format!(
+            "document.querySelector({})?.scrollIntoView({{block: 'center', behavior: 'instant'}})",
+            json!(selector)
+        );
+        let mut last = None;
+        for _ in 0..100 {
+            self.says(&center).await;
             let found = self.page.find(Locator::Css(selector)).await;
             let found = found.unwrap_or_else(|error| panic!("{selector}: {error}"));
             match found.click().await {
-                Err(error) if error.is_stale_element_reference() => {}
+                Err(error)
+                    if error.is_stale_element_reference() || error.is_element_click_intercepted() =>
+                {
+                    last = Some(error);
+                }
                 clicked => return clicked.unwrap(),
             }
+            tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        panic!("{selector} is never still");
+        panic!("{selector} cannot be clicked: {last:?}");
     }
 
     /// Returns layout and accessibility problems of the current page.

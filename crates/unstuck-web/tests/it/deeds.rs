@@ -10,7 +10,7 @@ use crate::ground::Ground;
 async fn session_is_retried_with_the_given_options() {
     let ground = Ground::filled().await;
     let path = "/api/sessions/r000000002-1/retry";
-    let options = json!({"withContext": true, "words": "use staging", "model": "claude-opus-5-5", "timeout": "20m"});
+    let options = json!({"withContext": true, "message": "use staging", "model": "claude-opus-5-5", "timeout": "20m"});
     let reply = ground.post(Scope::Answer, path, options).await;
     assert_eq!(reply.status, 202, "{}", reply.body);
     assert_eq!(reply.json()["session"], "r000000002-1");
@@ -108,7 +108,7 @@ async fn webhook_test_requires_the_admin_scope() {
         403
     );
     let reply = ground.post(Scope::Admin, path, json!({})).await;
-    assert_eq!(reply.json()["arrived"], true);
+    assert_eq!(reply.json()["delivered"], true);
     assert_eq!(
         ground
             .post(Scope::Admin, "/api/webhooks/none/test", json!({}))

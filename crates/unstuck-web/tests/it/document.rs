@@ -36,7 +36,7 @@ async fn routes_and_document_paths_match() {
             .token(&token)
             .header("accept", "application/json");
         let reply = reply.send().await;
-        let unknown = reply.body.contains("there is nothing here");
+        let unknown = reply.body.contains("path not found");
         assert!(
             !unknown && reply.status != 405,
             "{method} {path}: {}",
@@ -72,7 +72,7 @@ const ROUTED: [&str; 20] = [
     "/api/agents",
     "/api/models",
     "/api/budgets",
-    "/api/learned",
+    "/api/success-rates",
     "/api/health",
     "/api/ready",
     "/api/version",
@@ -112,10 +112,10 @@ fn every_model_type_has_its_own_schema() {
     let derived = sources.matches("ToSchema)]").count() + sources.matches("ToSchema,\n)]").count();
     let told = schemas
         .keys()
-        .filter(|name| !name.starts_with("Page_"))
+        .filter(|name| !name.starts_with("ListPage_"))
         .count();
-    // Page has one schema per item type; a query enum is inlined.
-    let in_place = ["Page", "By", "Format", "PolicyOrigin"].len();
+    // ListPage has one schema per item type; a query enum is inlined.
+    let in_place = ["ListPage", "By", "Format", "PolicyOrigin"].len();
     assert_eq!(
         told + in_place,
         derived,

@@ -17,7 +17,7 @@ use unstuck_web::commands::{
 use unstuck_web::model::{
     Agent, AnswerResult, AttemptTexts, BudgetResponse, Budgets, CostEstimateResponse,
     EffectivePolicy, Lane, ModelSwitchResponse, Models, PolicyOrigin, RepairPreview, RetryPrompt,
-    RetryStarted, Webhook, WebhookTestResult,
+    RetryResult, Webhook, WebhookTestResult,
 };
 use unstuck_web::queries::{set_policy, stored_policy};
 
@@ -58,21 +58,21 @@ impl Doer {
         };
         let found = self.store.escalations(&filter).await?;
         let found = found.into_iter().find(|one| one.request.id == id);
-        found.ok_or_else(|| CommandError::NotFound(format!("there is no question {id}")))
+        found.ok_or_else(|| CommandError::NotFound(format!("request `{id}` not found")))
     }
 
     async fn models_of(&self, escalating: &SwitchModel) -> Result<(String, String), CommandError> {
         let run = run_of(&escalating.session);
         let story = self.store.timeline(&run).await?;
-        let story =
-            story.ok_or_else(|| CommandError::NotFound("there is no such run".to_owned()))?;
+        let story = story.ok_or_else(|| CommandError::NotFound("run not found".to_owned()))?;
         let session = story
             .sessions
             .iter()
             .find(|one| one.id == escalating.session);
         let from = session.and_then(|one| one.model.clone());
-        let from =
-            from.ok_or_else(|| CommandError::Conflict("its model is not known".to_owned()))?;
+        let from = from.ok_or_else(|| {
+            CommandError::Conflict("the model of this session is not known yet".to_owned())
+        })?;
         let catalog = ModelCatalog::embedded();
         let to = match &escalating.to {
             Some(to) => to.clone(),
@@ -115,7 +115,7 @@ impl Deeds for Doer {
             let question = self.question(&answering.escalation).await?;
             Ok(AnswerResult {
                 escalation: question.into(),
-                next_action: "the run goes on".to_owned(),
+                next_action: "the waiting process continues".to_owned(),
             })
         })
     }
@@ -125,7 +125,7 @@ impl Deeds for Doer {
         Box::pin(async move {
             self.note(format!("preview {question} {network}"));
             Err(CommandError::Unavailable(
-                "nothing can be tried out here".to_owned(),
+                "too many previews are running; retry later".to_owned(),
             ))
         })
     }
@@ -143,14 +143,14 @@ impl Deeds for Doer {
         })
     }
 
-    fn retry(&self, retrying: RetrySession) -> CommandFuture<'_, RetryStarted> {
+    fn retry(&self, retrying: RetrySession) -> CommandFuture<'_, RetryResult> {
         Box::pin(async move {
             let options = serde_json::to_string(&retrying.options).unwrap();
             self.note(format!("retry {} {options}", retrying.session.as_str()));
-            Ok(RetryStarted {
+            Ok(RetryResult {
                 run: run_of(&retrying.session).as_str().to_owned(),
                 session: retrying.session.as_str().to_owned(),
-                next_action: "it is tried again".to_owned(),
+                next_action: "the waiting process continues".to_owned(),
             })
         })
     }
@@ -257,7 +257,9 @@ impl Deeds for Doer {
         let id = id.to_owned();
         Box::pin(async move {
             if id != "escalation-1" {
-                return Err(CommandError::NotFound(format!("there is no webhook {id}")));
+                return Err(CommandError::NotFound(format!(
+                    "webhook {id} not found; GET /api/webhooks lists webhooks"
+                )));
             }
             self.note(format!("webhook {id}"));
             Ok(WebhookTestResult {

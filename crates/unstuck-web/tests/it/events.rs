@@ -5,9 +5,10 @@ use std::time::Duration;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use serde_json::Value;
-use unstuck_core::event::RunOutcome;
+use unstuck_core::event::{EventRecord, RunOutcome};
 use unstuck_store::Append;
 use unstuck_web::auth::Scope;
+use unstuck_web::model::EventResponse;
 
 use crate::ground::{Asking, Ground, SECRET};
 use crate::samples;
@@ -293,4 +294,46 @@ async fn browser_gets_events_as_json() {
     let reply = asking.header("accept", accept).send().await;
     assert_eq!(reply.header("content-type"), "application/json");
     assert_eq!(reply.json()["items"][0]["event"], "run_started");
+}
+
+/// An event of each kind, as it is stored.
+const STORED: &str = include_str!("../../../unstuck-core/tests/golden/events-v2.jsonl");
+/// Fields whose keys are data: kinds of failures, and the strategies of each.
+const DATA: [&str; 1] = ["successRates"];
+
+/// Adds the paths of all keys with an underscore.
+fn find_snake_case(value: &Value, path: &str, found: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                let path = format!("{path}.{key}");
+                if key.contains('_') {
+                    found.push(path.clone());
+                }
+                if !DATA.contains(&&**key) {
+                    find_snake_case(value, &path, found);
+                }
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                find_snake_case(item, path, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn every_key_of_an_event_is_in_camel_case_unless_it_is_data() {
+    let options = r#""options":{"grace_ms":1,"expect":{"not_empty":true},"project_settings":"a""#;
+    let stored = STORED.replace(r#""options":{"tty":true"#, options);
+    assert!(stored.contains("grace_ms"));
+    let mut found = Vec::new();
+    for line in stored.lines() {
+        let recorded: EventRecord = serde_json::from_str(line).unwrap();
+        let served = serde_json::to_value(EventResponse::from_record(1, &recorded, None)).unwrap();
+        find_snake_case(&served, recorded.event.name(), &mut found);
+    }
+    assert_eq!(found, Vec::<String>::new());
 }

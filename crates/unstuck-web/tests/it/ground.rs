@@ -20,7 +20,7 @@ use unstuck_core::redact::Redactor;
 use unstuck_network::PeerOwner;
 use unstuck_run::clock::Clock;
 use unstuck_store::{Store, StoreLocation, StoreOptions};
-use unstuck_web::auth::{RateLimits, Scope, TokenStore};
+use unstuck_web::auth::{Scope, ServerRateLimits, TokenStore};
 use unstuck_web::{WebOptions, WebState, router};
 
 use crate::doer::Doer;
@@ -81,7 +81,7 @@ impl Ground {
             clock: Clock::starting_at(samples::later(100)),
             listen: address,
             hosts: Vec::new(),
-            rates: RateLimits::default(),
+            rates: ServerRateLimits::default(),
             version: "0.1.0".into(),
         };
         change(&mut options);

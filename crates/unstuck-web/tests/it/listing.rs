@@ -6,7 +6,7 @@ use serde_json::Value;
 use unstuck_core::Event;
 use unstuck_core::escalation::{EscalationAnswer, EscalationDeadline};
 use unstuck_run::runner::current_owner;
-use unstuck_store::{Append, ClaimRequest};
+use unstuck_store::{Append, LeaseClaim};
 use unstuck_web::auth::Scope;
 
 use crate::ground::{Ground, SECRET};
@@ -34,7 +34,7 @@ async fn run_list_contains_all_summary_fields() {
         (&0.5.into(), &"2026-11-15T21:20:09Z".into())
     );
     assert_eq!(
-        (&run["driven"], &run["project"]),
+        (&run["supervised"], &run["project"]),
         (&false.into(), &"/home/me/shop".into())
     );
 }
@@ -51,10 +51,13 @@ async fn run_details_contain_sessions_attempts_and_decisions() {
     assert_eq!(first["diagnosis"]["line"], "429 slow down");
     assert_eq!(
         first["decision"]["reason"],
-        "It passes by itself, so it is tried again."
+        "Rate limit exceeded: retrying in 1 s (retry 1 of 3)."
     );
     assert_eq!(
-        (&first["decision"]["delayMs"], &first["decision"]["of"]),
+        (
+            &first["decision"]["delayMs"],
+            &first["decision"]["maxAttempts"]
+        ),
         (&1000.into(), &3.into())
     );
     assert_eq!(first["wait"]["stated"], true);
@@ -196,10 +199,10 @@ async fn server_returns_version_and_configuration() {
         (&0.into(), &0.75.into()),
         "what agents told counts although no call was seen"
     );
-    let learned = ground.json("/api/learned").await;
+    let learned = ground.json("/api/success-rates").await;
     assert_eq!(
         learned["items"],
-        serde_json::json!([{"kind": "rate_limit", "strategy": "same", "worked": 1, "failed": 0}])
+        serde_json::json!([{"kind": "rate_limit", "strategy": "same", "succeeded": 1, "failed": 0}])
     );
     let templates = ground.json("/api/policy-templates").await;
     assert_eq!(templates["items"][0]["id"], "resilient");
@@ -244,7 +247,7 @@ async fn overview_counts_all_runs_and_notes_truncated_tables() {
         let events = samples::running(run, "/home/me/shop");
         samples::write(&ground.store, run, events).await;
     }
-    let claim = ClaimRequest {
+    let claim = LeaseClaim {
         run: running.clone(),
         owner: current_owner(),
         now: ground.web.now(),
@@ -260,7 +263,7 @@ async fn overview_counts_all_runs_and_notes_truncated_tables() {
     for told in [
         r#"<span class="big">1</span><span class="name">running</span>"#,
         r#"<span class="big">1</span><span class="name">crashed</span>"#,
-        "Shown: 50 of 62 runs.",
+        "Showing 50 of 62 runs.",
         running.as_str(),
     ] {
         assert!(page.contains(told), "{told}: {page}");
@@ -301,7 +304,7 @@ async fn pending_escalations_are_listed_newest_first_with_command_and_expiry() {
         let cards: Vec<_> = page.split("<article").skip(1).collect();
         assert_eq!(cards.len(), 2, "{path}: {page}");
         for (card, command) in cards.iter().zip(["make broken", "make slow"]) {
-            for told in [command, "without an answer: End the run", "in 2 h 00 min"] {
+            for told in [command, "default answer: Abort the run", "in 2 h 00 min"] {
                 assert!(card.contains(told), "{path}, {told}: {card}");
             }
         }

@@ -137,13 +137,21 @@ async fn ended_login_is_reported() {
     let old = format!("unstuck_{}=old", ground.address.port());
     let page = ground.ask("GET", "/").header("cookie", &old);
     let page = page.header("accept", "text/html").send().await;
-    assert!(page.body.contains("Your login has ended"), "{}", page.body);
+    assert!(
+        page.body.contains("Your login has expired"),
+        "{}",
+        page.body
+    );
     let stop = ground.ask("POST", "/api/runs/r000000003/stop");
     let stop = stop.header("cookie", &old).send().await;
     assert_eq!(stop.status, 401);
-    assert!(stop.body.contains("your login has ended"), "{}", stop.body);
+    assert!(
+        stop.body.contains("your dashboard login has expired"),
+        "{}",
+        stop.body
+    );
     let never = ground.get("/").await;
-    assert!(!never.body.contains("Your login has ended"));
+    assert!(!never.body.contains("Your login has expired"));
     let back = ground.get("/login?back=/sessions/r000000003-1").await;
     assert!(back.body.contains(r#"data-goto="/sessions/r000000003-1""#));
     let remote = |path: &str| {

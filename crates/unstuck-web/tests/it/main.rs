@@ -1,5 +1,6 @@
 //! Tests of the API and the dashboard over real sockets and a real store.
 
+#![expect(clippy::disallowed_methods, reason = "a test makes and looks at files")]
 #![cfg(test)]
 
 mod chromium;

@@ -3,18 +3,18 @@
 use std::time::Duration;
 
 use unstuck_core::decision::{
-    Action, CostEstimate, Decision, EscalationReason, ModelSwitch, ModelSwitchReason, RandomDraw,
-    SuccessRates,
+    CostEstimate, Decision, EscalationReason, ModelSwitch, ModelSwitchReason, RandomDraw,
+    RecoveryAction, SuccessRates,
 };
 use unstuck_core::diagnosis::{Diagnosis, Evidence};
 use unstuck_core::escalation::{EscalationAnswer, PriorAttempt};
 use unstuck_core::event::{
     AnswerOption, AttemptCause, AttemptEnd, AttemptFailed, AttemptStarted, AttemptSucceeded,
-    AttemptUsage, DecisionInputs, DecisionMade, EffectiveLimits, EscalationDetails, EscalationKind,
-    EscalationOpened, Event, ModelSwitched, OutputExcerpt, RunFinished, RunId, RunKind, RunOutcome,
-    RunStarted, SessionSpec, WaitStarted,
+    AttemptUsage, DecisionMade, EffectiveRetryLimits, EscalationDetails, EscalationKind,
+    EscalationOpened, Event, ModelSwitched, OutputExcerpt, RecordedDecisionInputs, RunFinished,
+    RunId, RunKind, RunOutcome, RunStarted, SessionSpec, WaitStarted,
 };
-use unstuck_core::{Kind, Layer, Level, RetryPolicy, Timestamp};
+use unstuck_core::{FailureLayer, Kind, RecoveryLevel, RetryPolicy, Timestamp};
 use unstuck_store::{Append, Store};
 
 /// Nine seconds after a full hour.
@@ -160,8 +160,8 @@ pub(crate) fn failed(run: &RunId, number: u32, kind: Kind, line: &str) -> Event 
         end: end(run, number, 1),
         diagnosis: Diagnosis {
             kind,
-            layer: Layer::Agent,
-            level: Some(Level::Same),
+            layer: FailureLayer::Agent,
+            level: Some(RecoveryLevel::Same),
             confidence: 0.9,
             retry_after: None,
             retry_after_source: None,
@@ -187,7 +187,7 @@ pub(crate) fn failed(run: &RunId, number: u32, kind: Kind, line: &str) -> Event 
 pub(crate) fn succeeded(run: &RunId, number: u32) -> Event {
     let answering = AttemptCause {
         kind: Kind::RateLimit,
-        level: Level::Same,
+        level: RecoveryLevel::Same,
         strategy: None,
     };
     Event::from(Box::new(AttemptSucceeded {
@@ -205,13 +205,13 @@ fn decided(run: &RunId, kind: Kind) -> Event {
         number: 1,
         decision: Decision {
             kind,
-            level: Some(Level::Same),
-            action: Action::Retry {
+            level: Some(RecoveryLevel::Same),
+            action: RecoveryAction::Retry {
                 delay: Duration::from_secs(1),
                 until: later(4),
             },
             strategy: None,
-            reason: "It passes by itself, so it is tried again.".into(),
+            reason: "Rate limit exceeded: retrying in 1 s (retry 1 of 3).".into(),
             attempt: 1,
             max_attempts: 3,
             skipped: Vec::new(),
@@ -219,13 +219,14 @@ fn decided(run: &RunId, kind: Kind) -> Event {
             is_stated_reset: false,
             give_up_at: None,
             wait_purpose: Default::default(),
+            selection: Default::default(),
             draw: RandomDraw(0),
             decided_at: later(3),
         },
-        inputs: DecisionInputs {
+        inputs: RecordedDecisionInputs {
             knowledge: "0.1.0".into(),
             policy_hash: "0".into(),
-            limits: EffectiveLimits {
+            limits: EffectiveRetryLimits {
                 retries: 3,
                 give_up_after_ms: None,
                 retries_from: "policy standard".into(),
@@ -274,17 +275,17 @@ pub(crate) fn escalation(run: &RunId) -> EscalationOpened {
             activity: "fixing the tests".into(),
             evidence: "login expired".into(),
             prior_attempts: vec![PriorAttempt {
-                what: "the same again".into(),
+                what: "retry unchanged".into(),
                 failure_reason: "the login is still expired".into(),
             }],
             options: vec![
+                choice(EscalationAnswer::Resolve, "retry; you fixed it manually"),
+                choice(EscalationAnswer::Retry, "retry with your message"),
                 choice(
-                    EscalationAnswer::Resolve,
-                    "tries again: you have seen to it",
+                    EscalationAnswer::Skip,
+                    "give up and return the original exit code",
                 ),
-                choice(EscalationAnswer::Retry, "tries again with your words"),
-                choice(EscalationAnswer::Skip, "gives it up"),
-                choice(EscalationAnswer::Abort, "ends the run"),
+                choice(EscalationAnswer::Abort, "abort the run"),
             ],
             fingerprint: "auth_expired:1".into(),
             hash: "abc123".into(),
@@ -300,7 +301,7 @@ pub(crate) fn finished(outcome: RunOutcome) -> Event {
         reason: "It is done.".into(),
         attempts: 2,
         retry_count: 1,
-        recovery_level: Some(Level::Same),
+        recovery_level: Some(RecoveryLevel::Same),
         cost_usd: Some(0.5),
         duration_ms: 12_000,
     })

@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use unstuck_network::PeerOwner;
-use unstuck_web::auth::{RateLimits, RequestRate, Scope};
+use unstuck_web::auth::{RequestRateLimit, Scope, ServerRateLimits};
 
 use crate::ground::Ground;
 
@@ -242,8 +242,8 @@ async fn ambiguous_host_is_rejected() {
     }
 }
 
-fn rate(burst: u32) -> RequestRate {
-    RequestRate {
+fn rate(burst: u32) -> RequestRateLimit {
+    RequestRateLimit {
         burst,
         per_second: 0.01,
     }
@@ -253,10 +253,10 @@ fn rate(burst: u32) -> RequestRate {
 #[tokio::test]
 async fn rate_limited_client_gets_the_retry_time() {
     let ground = Ground::with(|options| {
-        options.rates = RateLimits {
+        options.rates = ServerRateLimits {
             here: rate(5),
             elsewhere: rate(5),
-            ..RateLimits::default()
+            ..ServerRateLimits::default()
         };
     })
     .await;
@@ -340,13 +340,13 @@ async fn repeated_invalid_tokens_are_shown_on_every_page_and_reported() {
     let wrong = || ground.ask("GET", "/api/runs").token("unstuck_revoked");
     wrong().send().await;
     let page = ground.get("/runs").await.body;
-    assert!(!page.contains("wrong token"), "one is a typing error");
+    assert!(!page.contains("invalid token"), "one is a typing error");
     for _ in 1..100 {
         wrong().send().await;
     }
     for path in ["/", "/inbox", "/runs", "/settings", "/runs?part=banner"] {
         let page = ground.get(path).await.body;
-        let told = "100 requests with a wrong token from 127.0.0.1 (this machine)";
+        let told = "100 requests with an invalid token from 127.0.0.1 (this machine)";
         assert!(page.contains(told), "{path}: {page}");
     }
     let mut counts = Vec::new();

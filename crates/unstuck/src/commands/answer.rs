@@ -17,22 +17,22 @@ use super::auto_approve;
 use super::preview::CommandProposal;
 use super::resume::{self, ResumeRequest};
 use crate::command_context::CommandContext;
-use crate::config::Config;
 use crate::escalation_answers::{self, AnswerEffect, EscalationSelector};
-use crate::gateway::GatewayMode;
+use crate::gateway::PrivateGatewayMode;
 use crate::output::{BOLD, DIM, Output};
 use crate::paths::{abbreviate_home, current_project, project_at};
 use crate::pipeline_from_config::PipelineOptions;
-use crate::project_changes::OnChanges;
+use crate::project_setting_changes::OnSettingChanges;
 use crate::run_history::RunHistory;
-use crate::run_rendering::run_title;
-use crate::run_session::Verbosity;
-use crate::text_display::one_line;
-use crate::{clock, completion, runtime};
+use crate::run_supervision::Verbosity;
+use crate::run_title::run_title;
+use crate::sanitized_text::one_line;
+use crate::{async_runtime, clock, shell_completion};
 
 /// Approve the proposed action and continue
 ///
-/// Executes exactly what was shown. A repair runs once, in the sandbox; then the failed command is retried.
+/// Executes exactly what unstuck has shown. A repair runs once, in the sandbox; then unstuck retries the failed
+/// command.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck approve                 (the open request of this project)
@@ -40,7 +40,7 @@ use crate::{clock, completion, runtime};
   unstuck approve k3v9 --always   (also adds the repair to auto_approve of the
                                    project's unstuck.toml)
 
-Exit codes: as of `unstuck exec`; 1 when there is no such request, when several could be meant, when it was answered, or inside a supervised agent.")]
+Exit codes: as for `unstuck exec`; 1 request not found, ambiguous or already answered, or inside a supervised agent.")]
 pub(crate) struct ApproveArgs {
     #[command(flatten)]
     about: EscalationArgs,
@@ -53,12 +53,12 @@ pub(crate) struct ApproveArgs {
 /// Answer a pending request
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:
-  unstuck inbox                              (what is open, and the possible answers)
-  unstuck reject k3v9 --note \"wrong folder\"
+  unstuck inbox                              (open requests and their answers)
+  unstuck reject k3v9 --note \"wrong directory\"
   unstuck resolve --last --note \"logged in again\"
   unstuck skip k3v9
 
-Exit codes: as of `unstuck exec`; 0 when the answer ends the run; 1 when there is no such request, when several could be meant, when it was answered, or inside a supervised agent.")]
+Exit codes: as for `unstuck exec`; 0 the answer ended the run; 1 request not found, ambiguous or already answered, or inside a supervised agent.")]
 pub(crate) struct AnswerArgs {
     #[command(flatten)]
     about: EscalationArgs,
@@ -66,15 +66,15 @@ pub(crate) struct AnswerArgs {
 
 /// Abort a run that waits for you, was interrupted or crashed
 ///
-/// The run ends permanently and nothing is executed. To stop an active run, use `unstuck stop`.
+/// Ends the run permanently and executes nothing. To stop an active run, use `unstuck stop`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  unstuck abort                   (the run of this project that waits for you)
-  unstuck abort k3v9 --note \"not needed any more\"
-  unstuck abort --all             (every run of this project that waits for you)
+  unstuck abort                   (the waiting run of this project)
+  unstuck abort k3v9 --note \"no longer needed\"
+  unstuck abort --all             (every waiting run of this project)
   unstuck abort --all --project ~/shop
 
-Exit codes: 0 aborted; 1 when there is nothing to abort, when several could be meant, when the run is active or has ended, or inside a supervised agent.")]
+Exit codes: 0 aborted; 1 nothing to abort, ambiguous id, run active or already ended, or inside a supervised agent.")]
 pub(crate) struct AbortArgs {
     #[command(flatten)]
     about: EscalationArgs,
@@ -95,15 +95,20 @@ impl AnswerArgs {
     }
 }
 
-/// Answer for the waiting loop of a run
+/// Answer the request of a waiting run
 #[derive(Debug, Args)]
 pub(crate) struct RecoveryAnswerArgs {
     /// Id prefix of the waiting run
-    #[arg(long = "loop", value_name = "ID", add = completion::runs())]
+    #[arg(long = "loop", value_name = "ID", add = shell_completion::runs())]
     run: Option<String>,
 
     /// Reason, recorded in the history
-    #[arg(long, value_name = "TEXT", default_value = "")]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        default_value = "",
+        hide_default_value = true
+    )]
     note: String,
 
     /// Suppress unstuck's own output
@@ -127,15 +132,20 @@ impl From<&RecoveryAnswerArgs> for AnswerArgs {
 #[derive(Debug, Clone, Args)]
 struct EscalationArgs {
     /// Id prefix of the request or its run [default: the only open request of this project]
-    #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new(), add = completion::runs())]
+    #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new(), add = shell_completion::runs())]
     id: Option<String>,
 
     /// Answer the newest request of this project
     #[arg(long, conflicts_with = "id")]
     last: bool,
 
-    /// Reason, recorded in the history; for `retry`, the additional instructions
-    #[arg(long, value_name = "TEXT", default_value = "")]
+    /// Reason, recorded in the history
+    #[arg(
+        long,
+        value_name = "TEXT",
+        default_value = "",
+        hide_default_value = true
+    )]
     note: String,
 
     /// Suppress unstuck's own output
@@ -145,7 +155,6 @@ struct EscalationArgs {
 
 pub(crate) fn approve(
     args: &ApproveArgs,
-    config: &Config,
     session: &CommandContext<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
@@ -154,13 +163,12 @@ pub(crate) fn approve(
         always: args.always,
         about: &args.about,
     };
-    given.run(config, session, out)
+    given.run(session, out)
 }
 
 pub(crate) fn answer(
     answer: EscalationAnswer,
     args: &AnswerArgs,
-    config: &Config,
     session: &CommandContext<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
@@ -169,7 +177,7 @@ pub(crate) fn answer(
         always: false,
         about: &args.about,
     };
-    given.run(config, session, out)
+    given.run(session, out)
 }
 
 /// An answer command with its arguments.
@@ -180,16 +188,10 @@ struct AnswerCommand<'a> {
 }
 
 impl AnswerCommand<'_> {
-    fn run(
-        &self,
-        config: &Config,
-        session: &CommandContext<'_>,
-        out: &mut Output,
-    ) -> Result<ExitCode> {
+    fn run(&self, session: &CommandContext<'_>, out: &mut Output) -> Result<ExitCode> {
         let (answer, about) = (self.answer, self.about);
         let question = escalation_answers::find_escalation(about.selector(), answer, session)?;
-        let given =
-            escalation_answers::answer_as_user(&question, answer, &about.note, config, session)?;
+        let given = escalation_answers::answer_as_user(&question, answer, &about.note, session)?;
         if !about.quiet {
             show_answer(&question, answer, &given, out)?;
         }
@@ -207,7 +209,7 @@ impl AnswerCommand<'_> {
             AnswerEffect::Recorded | AnswerEffect::Delivered | AnswerEffect::Ended(_) => {
                 Ok(ExitCode::SUCCESS)
             }
-            AnswerEffect::NeedsResume => resume_run(&question, about.quiet, config, session, out),
+            AnswerEffect::NeedsResume => resume_run(&question, about.quiet, session, out),
         }
     }
 }
@@ -244,7 +246,7 @@ fn show_answer(
     let said = answer.past_tense();
     writeln!(out, "{DIM}{} {said}{does}{DIM:#}", question.request.id)?;
     if *given == AnswerEffect::Delivered {
-        writeln!(out, "run {run} continues in the process that waits for it")?;
+        writeln!(out, "run {run} continues in the waiting process")?;
     }
     Ok(())
 }
@@ -252,12 +254,11 @@ fn show_answer(
 /// Aborts the selected run, or all runs of a project that wait for human input.
 pub(crate) fn abort(
     args: &AbortArgs,
-    config: &Config,
     session: &CommandContext<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
     if args.all {
-        return abort_all(args, config, session, out);
+        return abort_all(args, session, out);
     }
     let given = AnswerCommand {
         answer: EscalationAnswer::Abort,
@@ -265,22 +266,22 @@ pub(crate) fn abort(
         about: &args.about,
     };
     let Some(id) = &args.about.id else {
-        return given.run(config, session, out);
+        return given.run(session, out);
     };
     let filter = EscalationFilter {
         prefix: Some(id.clone()),
         ..EscalationFilter::default()
     };
     if !escalation_answers::open_escalations(&filter, session)?.is_empty() {
-        return given.run(config, session, out);
+        return given.run(session, out);
     }
     // Runs without an open escalation can be aborted, too.
     let letters = id.split_once('-').map_or(id.as_str(), |(run, _)| run);
-    let run = runtime::block_on(async {
+    let run = async_runtime::block_on(async {
         let history = RunHistory::open(session.store).await?;
         history.find(Some(letters)).await
     })?;
-    let reason = escalation_answers::abort_run(&run, &args.about.note, config, session)?;
+    let reason = escalation_answers::abort_run(&run, &args.about.note, session)?;
     if !args.about.quiet {
         let short = run.id.short();
         writeln!(
@@ -294,12 +295,7 @@ pub(crate) fn abort(
 }
 
 /// Aborts every run of a project that waits for human input.
-fn abort_all(
-    args: &AbortArgs,
-    config: &Config,
-    session: &CommandContext<'_>,
-    out: &mut Output,
-) -> Result<ExitCode> {
+fn abort_all(args: &AbortArgs, session: &CommandContext<'_>, out: &mut Output) -> Result<ExitCode> {
     let project = match &args.project {
         Some(folder) => project_at(folder)?,
         None => current_project(),
@@ -310,15 +306,14 @@ fn abort_all(
     };
     let note = &args.about.note;
     let open = escalation_answers::open_escalations(&filter, session)?;
-    let mut aborted =
-        escalation_answers::abort_each(&open, note, config, session, |question, given| {
-            if args.about.quiet {
-                return Ok(());
-            }
-            show_answer(question, EscalationAnswer::Abort, given, out)
-        })?;
+    let mut aborted = escalation_answers::abort_each(&open, note, session, |question, given| {
+        if args.about.quiet {
+            return Ok(());
+        }
+        show_answer(question, EscalationAnswer::Abort, given, out)
+    })?;
     for run in blocked_without_escalation(&project, session)? {
-        match escalation_answers::abort_run(&run, note, config, session) {
+        match escalation_answers::abort_run(&run, note, session) {
             Ok(reason) => {
                 aborted.count += 1;
                 if !args.about.quiet {
@@ -357,10 +352,10 @@ fn blocked_without_escalation(
         status: vec![RunStatus::AwaitingHuman],
         ..RunFilter::default()
     };
-    runtime::block_on(async {
+    async_runtime::block_on(async {
         let history = RunHistory::open(session.store).await?;
         let listed = history.run_entries(&filter, clock::now().at).await?;
-        let left = listed.into_iter().filter(|one| !one.driven);
+        let left = listed.into_iter().filter(|one| !one.supervised);
         Ok(left.map(|one| one.run).collect())
     })
 }
@@ -369,18 +364,17 @@ fn blocked_without_escalation(
 fn resume_run(
     question: &EscalationRow,
     quiet: bool,
-    config: &Config,
     session: &CommandContext<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
-    let run = runtime::block_on(async {
+    let run = async_runtime::block_on(async {
         let history = RunHistory::open(session.store).await?;
         history.find(Some(question.run.as_str())).await
     })?;
     let taken = ResumeRequest {
         accept_changes: false,
         // An answer applies to its escalation, not to settings changed in the meantime.
-        on_changes: OnChanges::Hold,
+        on_changes: OnSettingChanges::Hold,
         restart: &[],
         options: PipelineOptions::default(),
         verbosity: if quiet {
@@ -389,9 +383,9 @@ fn resume_run(
             Verbosity::All
         },
         json: false,
-        gateway: GatewayMode::Configured,
+        gateway: PrivateGatewayMode::Configured,
     };
-    resume::resume_first_possible(vec![run], &taken, config, session, out)
+    resume::resume_first_possible(vec![run], &taken, session, out)
 }
 
 /// Returns the command of a pending repair by the id of its escalation or run; none if the id matches neither.
@@ -412,7 +406,7 @@ pub(crate) fn proposed_command(
     let Some(question) = found.into_iter().next() else {
         return Ok(None);
     };
-    let events = runtime::block_on(async {
+    let events = async_runtime::block_on(async {
         let history = RunHistory::open(session.store).await?;
         history.events(&question.run).await
     })?;

@@ -16,7 +16,7 @@ use unstuck_repair::watched_files::WatchedFiles;
 use crate::config::{Config, ConfigSources};
 use crate::error_report::error_with_hint;
 use crate::paths::abbreviate_home;
-use crate::{clock, config, environment, project_trust};
+use crate::{clock, config, environment_variables, project_trust};
 
 /// Name of the configuration file that is edited.
 const FILE: &str = "unstuck.toml";
@@ -26,7 +26,7 @@ const MAX_CONFIG_BYTES: u64 = 8 << 20;
 
 /// Hint for adding the entry manually.
 const ADD_YOURSELF: &str =
-    "the repair is allowed this once; add the command to recovery.auto_approve yourself";
+    "the repair is approved once; add the command to recovery.auto_approve manually";
 
 /// Adds a command to `auto_approve` of the project and reports it.
 pub(crate) fn add_to_auto_approve(
@@ -37,20 +37,20 @@ pub(crate) fn add_to_auto_approve(
     let command = asked.details.command.as_deref().unwrap_or_default();
     let command = command.trim_matches([' ', '\t', '\n', '\r']);
     if command.is_empty() {
-        return Ok("there is no command that could be added to auto_approve".to_owned());
+        return Ok("no command to add to auto_approve".to_owned());
     }
-    let folder = DirHandle::open(project).context("the project cannot be opened")?;
+    let folder = DirHandle::open(project).context("cannot open the project")?;
     refuse_other_formats(&folder, project)?;
     let path = project.join(FILE);
     let (text, permissions) = read_once(&folder, &path)?;
     let why = match note {
         "" => asked.kind.to_string(),
-        note => environment::redactor().redact(note).into_owned(),
+        note => environment_variables::redactor().redact(note).into_owned(),
     };
     let comment = format!("{}: {why}", clock::format_day(clock::now().at));
     let Some(changed) = with_command_added(&text, command, &comment)? else {
         return Ok(format!(
-            "it stands in {} already",
+            "already listed in auto_approve in {}",
             abbreviate_home(&path.to_string_lossy())
         ));
     };
@@ -69,11 +69,11 @@ pub(crate) fn add_to_auto_approve(
     );
     if was_trusted {
         trust(&after, project, command)?;
-        Ok(format!("from now on it runs by itself: {told}"))
+        Ok(format!("will run automatically from now on ({told})"))
     } else {
         // The other entries of the file have not been reviewed.
         Ok(format!(
-            "{told}; it runs by itself once `unstuck trust` has trusted that"
+            "{told}; run `unstuck trust` to make it run automatically"
         ))
     }
 }
@@ -85,7 +85,7 @@ fn trust(config: &Config, project: &Path, command: &str) -> Result<()> {
     let own = WatchedFiles::new(&root, &*committed).baseline(&[command.to_owned()]);
     let mut files = project_trust::accepted_files(project);
     files.extend(own);
-    project_trust::TrustedProject::new(config, project).accept(files)
+    project_trust::ProjectWithTrustRecord::new(config, project).accept(files)
 }
 
 /// Refuses projects whose configuration has another format; those must be edited manually.
@@ -94,7 +94,10 @@ fn refuse_other_formats(folder: &DirHandle, project: &Path) -> Result<()> {
     match others.find(|name| folder.kind(Path::new(name)).is_some()) {
         None => Ok(()),
         Some(name) => Err(error_with_hint(
-            format!("{} is not changed by unstuck", project.join(name).display()),
+            format!(
+                "cannot edit {}: only {FILE} is supported",
+                project.join(name).display()
+            ),
             ADD_YOURSELF,
         )),
     }
@@ -108,7 +111,7 @@ fn read_once(folder: &DirHandle, path: &Path) -> Result<(String, Option<u32>)> {
         Err(error) => {
             let why = error.problem;
             return Err(error_with_hint(
-                format!("{} is not changed by unstuck: {why}", path.display()),
+                format!("cannot edit {}: {why}", path.display()),
                 ADD_YOURSELF,
             ));
         }
@@ -120,7 +123,7 @@ fn read_once(folder: &DirHandle, path: &Path) -> Result<(String, Option<u32>)> {
     let read = read.with_context(unreadable)?;
     if read as u64 > MAX_CONFIG_BYTES {
         return Err(error_with_hint(
-            format!("{} is too large to be changed", path.display()),
+            format!("{} is too large to edit", path.display()),
             ADD_YOURSELF,
         ));
     }
@@ -129,19 +132,19 @@ fn read_once(folder: &DirHandle, path: &Path) -> Result<(String, Option<u32>)> {
 
 /// Returns the text with the command added to the list; none if it is already listed.
 fn with_command_added(text: &str, command: &str, comment: &str) -> Result<Option<String>> {
-    let mut document: DocumentMut = text.parse().context("unstuck.toml cannot be read")?;
+    let mut document: DocumentMut = text.parse().context("cannot parse unstuck.toml")?;
     let section = document
         .entry("recovery")
         .or_insert_with(|| Item::Table(Table::new()));
     let section = section
         .as_table_like_mut()
-        .context("`recovery` is no table")?;
+        .context("`recovery` is not a table")?;
     let list = section
         .entry("auto_approve")
         .or_insert_with(|| Item::Value(Value::Array(Array::new())));
     let list = list
         .as_array_mut()
-        .context("`recovery.auto_approve` is no list")?;
+        .context("`recovery.auto_approve` is not an array")?;
     if list.iter().any(|entry| entry.as_str() == Some(command)) {
         return Ok(None);
     }

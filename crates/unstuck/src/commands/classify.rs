@@ -6,8 +6,8 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 use unstuck_core::duration::HumanDuration;
-use unstuck_core::knowledge::Knowledge;
-use unstuck_core::{Category, Diagnosis, Level};
+use unstuck_core::knowledge::DiagnosisKnowledge;
+use unstuck_core::{Category, Diagnosis, RecoveryLevel};
 
 use super::failure_input::{self, FailureArgs};
 use crate::config::Config;
@@ -18,7 +18,7 @@ use crate::output::{DIM, GREEN, Output, RED, YELLOW};
 #[command(after_help = "Examples:
   npm test 2>&1 | unstuck classify --exit-code 1
   unstuck classify --agent claude --exit-code 1 agent.log
-  unstuck classify --provider openai --status 429 --header 'retry-after: 12' --body answer.json --json
+  unstuck classify --provider openai --status 429 --header 'retry-after: 12' --body answer.json
   unstuck classify --jsonl < cases.jsonl > answers.jsonl")]
 pub(crate) struct ClassifyArgs {
     #[command(flatten)]
@@ -28,7 +28,7 @@ pub(crate) struct ClassifyArgs {
     #[arg(long)]
     json: bool,
 
-    /// Read one JSON case per line from FILE or standard input, print one result per line
+    /// Read one JSON case per line from FILE or standard input, and print one result per line
     #[arg(long, conflicts_with = "json")]
     jsonl: bool,
 }
@@ -84,7 +84,11 @@ pub(crate) fn run(args: &ClassifyArgs, config: &Config, out: &mut Output) -> Res
 }
 
 /// Prints the diagnosis: kind, confidence, matched line and recommended action.
-pub(crate) fn show(diagnosis: &Diagnosis, knowledge: &Knowledge, out: &mut Output) -> Result<()> {
+pub(crate) fn show(
+    diagnosis: &Diagnosis,
+    knowledge: &DiagnosisKnowledge,
+    out: &mut Output,
+) -> Result<()> {
     let style = match diagnosis.category() {
         Category::None => GREEN,
         Category::Fatal | Category::Code => RED,
@@ -94,15 +98,15 @@ pub(crate) fn show(diagnosis: &Diagnosis, knowledge: &Knowledge, out: &mut Outpu
     let sure = f64::from(diagnosis.confidence) * 100.0;
     writeln!(
         out,
-        "{style}{}{style:#}  {title} ({}, {sure:.0} % sure)",
+        "{style}{}{style:#}  {title} ({}, confidence {sure:.0}%)",
         diagnosis.kind,
         diagnosis.category()
     )?;
     let mut line = |label: &str, text: &str| match text {
         "" => Ok(()),
-        text => writeln!(out, "  {DIM}{label:<5}{DIM:#} {text}"),
+        text => writeln!(out, "  {DIM}{label:<8}{DIM:#} {text}"),
     };
-    line("seen", &diagnosis.evidence.line)?;
+    line("evidence", &diagnosis.evidence.line)?;
     line(
         "wait",
         &diagnosis
@@ -111,9 +115,9 @@ pub(crate) fn show(diagnosis: &Diagnosis, knowledge: &Knowledge, out: &mut Outpu
             .unwrap_or_default(),
     )?;
     line(
-        "cut",
+        "note",
         if diagnosis.truncated {
-            "the answer ended at its length limit"
+            "response truncated at its length limit"
         } else {
             ""
         },
@@ -126,11 +130,11 @@ pub(crate) fn show(diagnosis: &Diagnosis, knowledge: &Knowledge, out: &mut Outpu
 
 fn next_step(diagnosis: &Diagnosis) -> &'static str {
     match (diagnosis.level, diagnosis.category()) {
-        (Some(Level::Same), _) => "the same again after a wait (level 1)",
-        (Some(Level::Alternative), _) => "again, changed: `unstuck plan` shows how (level 2)",
-        (Some(Level::Clarify), _) => "again with a person's words (level 3)",
-        (Some(Level::Escalate), _) => "a person has to decide (level 4)",
-        (None, Category::Code) => "left to the agent or developer",
+        (Some(RecoveryLevel::Same), _) => "retry after a wait (level 1)",
+        (Some(RecoveryLevel::Alternative), _) => "retry with changes, see `unstuck plan` (level 2)",
+        (Some(RecoveryLevel::Clarify), _) => "retry with additional instructions (level 3)",
+        (Some(RecoveryLevel::Escalate), _) => "needs your input (level 4)",
+        (None, Category::Code) => "not retried: fix the code",
         (None, _) => "",
     }
 }

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use unstuck_config::{ConfigProblem, Layers, LoadResult, ResolvedValue};
+use unstuck_config::{ConfigProblem, ConfigReportValue, Layers, LoadResult};
+use unstuck_core::decision::DEFAULT_TEMPLATE;
 
 use crate::config::{self, ConfigSources};
 use crate::error_report::error_with_hint;
@@ -37,6 +38,7 @@ enum ConfigCommand {
         json: bool,
     },
     /// Report all errors in the configuration
+    #[command(after_help = "Example:\n  unstuck config check unstuck.toml")]
     Check {
         /// Check only this file [default: the effective configuration]
         file: Option<PathBuf>,
@@ -46,23 +48,29 @@ enum ConfigCommand {
     Schema,
 }
 
-const LAYERS_HELP: &str = "Layers, later ones win:
-  1. what is built in
-  2. the user's file: ~/.config/unstuck/config.toml (or .json, .yaml)
-  3. the policy of all projects that was set over REST or in the dashboard
-  4. the project's file: unstuck.toml (or .json, .yaml, .yml), here or in a folder above
+const LAYERS_HELP: &str = "Example:
+  unstuck config show --origin
+
+Layers (later layers override earlier ones):
+  1. built-in defaults
+  2. your configuration: ~/.config/unstuck/config.toml (or .json, .yaml)
+  3. the policy of all projects, set over REST or in the dashboard
+  4. the project configuration: unstuck.toml (or .json, .yaml, .yml), here or in a parent directory
   5. the file named by --config or UNSTUCK_CONFIG
-  6. the policy of this project that was set over REST or in the dashboard
-  7. the environment:
+  6. the policy of this project, set over REST or in the dashboard
+  7. environment variables:
        UNSTUCK_TASK            run.task
        UNSTUCK_PARALLEL        run.parallel
-       UNSTUCK_MAX_ITERATIONS  loop.max_iterations, where there is a [loop]
+       UNSTUCK_MAX_ITERATIONS  loop.max_iterations, if [loop] exists
        UNSTUCK_POLICY          the policy of every role
        UNSTUCK_WEBHOOKS_ALLOW_PRIVATE  webhooks.allow_private
   8. flags
-Tables are laid over each other by key, roles by their id; everything else is replaced.";
+Tables are merged by key, roles by id; all other values are replaced.";
 
-const SCHEMA_HELP: &str = "An editor uses it by a line in the file:
+const SCHEMA_HELP: &str = "Example:
+  unstuck config schema > unstuck.schema.json
+
+To use it in an editor, add a line to the file:
   unstuck.toml   #:schema ./unstuck.schema.json
   unstuck.yaml   # yaml-language-server: $schema=./unstuck.schema.json
   unstuck.json   \"$schema\": \"./unstuck.schema.json\"";
@@ -101,7 +109,7 @@ struct ValueJson<'a> {
     origin: String,
 }
 
-fn row(leaf: &ResolvedValue) -> ValueJson<'_> {
+fn row(leaf: &ConfigReportValue) -> ValueJson<'_> {
     ValueJson {
         id: &leaf.path,
         value: &leaf.value,
@@ -126,10 +134,7 @@ fn check(layers: &Layers, out: &mut Output) -> Result<()> {
         .map(|path| config.display_path(path).display().to_string())
         .collect();
     let Some((last, others)) = files.split_last() else {
-        writeln!(
-            out,
-            "there is no configuration file here, so what is built in counts"
-        )?;
+        writeln!(out, "no configuration file found; using defaults")?;
         return Ok(());
     };
     let (names, are) = match others {
@@ -137,14 +142,14 @@ fn check(layers: &Layers, out: &mut Output) -> Result<()> {
         others => (format!("{} and {last}", others.join(", ")), "are"),
     };
     if !problems.is_empty() {
-        return Err(problems_error(&names, are, &problems));
+        return Err(problems_error(&names, &problems));
     }
     for note in config::warnings(&config) {
         writeln!(out, "{YELLOW}note{YELLOW:#}: {}", first_line(&note))?;
     }
     writeln!(
         out,
-        "{GREEN}ok{GREEN:#}: {names} {are} in order: {}",
+        "{GREEN}ok{GREEN:#}: {names} {are} valid: {}",
         config_summary(&config)
     )?;
     if config.roles().len() > 1 {
@@ -168,18 +173,15 @@ fn project_root(layers: &Layers) -> Result<PathBuf> {
     Ok(paths::project_of(&folder))
 }
 
-fn problems_error(names: &str, are: &str, problems: &[ConfigProblem]) -> anyhow::Error {
+fn problems_error(names: &str, problems: &[ConfigProblem]) -> anyhow::Error {
     let count = match problems.len() {
-        1 => "1 problem".to_owned(),
-        many => format!("{many} problems"),
+        1 => "1 error".to_owned(),
+        many => format!("{many} errors"),
     };
     let list: Vec<_> = problems.iter().map(ToString::to_string).collect();
     error_with_hint(
-        format!(
-            "{names} {are} not in order: {count}\n\n{}\n",
-            list.join("\n\n")
-        ),
-        "`unstuck config schema` says what can be set, `unstuck config show --origin` what counts",
+        format!("{count} in {names}\n\n{}\n", list.join("\n\n")),
+        "`unstuck config schema` describes all settings, `unstuck config show --origin` shows the effective values",
     )
 }
 
@@ -193,11 +195,13 @@ fn config_summary(config: &config::Config) -> String {
     let mut parts = vec![pluralize(config.roles().len(), "role")];
     if let Some(looping) = config.loop_section() {
         parts.push(format!(
-            "a loop of at most {}",
+            "a loop of up to {}",
             pluralize(looping.max_iterations as usize, "iteration")
         ));
     }
-    let policy = config.policy().map_or("pipeline", |policy| &policy.id);
+    let policy = config
+        .policy()
+        .map_or(DEFAULT_TEMPLATE, |policy| &policy.id);
     if !config.roles().is_empty() {
         parts.push(format!("policy `{policy}`"));
     }

@@ -16,13 +16,13 @@ use crate::command_context::CommandContext;
 use crate::output::{BOLD, DIM, Output};
 use crate::paths::{abbreviate_home, project_at};
 use crate::run_history::RunHistory;
-use crate::text_display::printable;
-use crate::{clock, runtime};
+use crate::sanitized_text::printable;
+use crate::{async_runtime, clock};
 
 /// Show the cost of API calls: calls, tokens and money, grouped by day or another key
 ///
-/// Only calls through a gateway are counted, both of `unstuck serve` and of `exec` and `run`. Calls to models without a
-/// known price are listed as of unknown price. Days are in UTC.
+/// Counts only calls through a gateway: that of `unstuck serve`, or those of `exec` and `run`. If the price of a
+/// model is unknown, lists its calls as calls of unknown price. Days are in UTC.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck cost
@@ -31,7 +31,7 @@ use crate::{clock, runtime};
   unstuck cost --by day --json | jq '.[] | [.id, .cost_usd]'")]
 pub(crate) struct CostArgs {
     /// Group the results by this key
-    #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
+    #[arg(long, value_enum, default_value_t, value_name = "KEY")]
     by: By,
 
     /// Only calls within this period, such as 7d; rounded to whole hours
@@ -39,7 +39,7 @@ pub(crate) struct CostArgs {
     since: Option<Duration>,
 
     /// Only calls of the project that this directory belongs to
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
 
     /// Print a JSON array
@@ -106,7 +106,7 @@ pub(crate) fn run(args: &CostArgs, session: &CommandContext<'_>, out: &mut Outpu
         until: None,
         project: args.project.as_deref().map(project_at).transpose()?,
     };
-    let lines = runtime::block_on(async {
+    let lines = async_runtime::block_on(async {
         let history = RunHistory::open(session.store).await?;
         history.spending(&query).await
     })?;
@@ -118,7 +118,7 @@ pub(crate) fn run(args: &CostArgs, session: &CommandContext<'_>, out: &mut Outpu
         let nothing = if narrowed {
             "No API calls match."
         } else {
-            "No API calls. What goes through a gateway is counted here."
+            "No API calls. Only calls through a gateway are counted."
         };
         writeln!(out, "{nothing}")?;
         return Ok(());

@@ -16,18 +16,18 @@ use crate::output::{BOLD, DIM, GREEN, Output, RED};
 use crate::redacted_stderr::RedactedStderr;
 use crate::run_history::RunHistory;
 use crate::run_ref::RunRef;
-use crate::run_session::state_dir;
-use crate::text_display::printable;
-use crate::{clock, completion, runtime};
+use crate::run_supervision::state_dir;
+use crate::sanitized_text::printable;
+use crate::{async_runtime, clock, shell_completion};
 
 /// Show what an attempt changed in the work tree
 ///
 /// Without an attempt, shows the changes of the whole run. If piped, prints a patch for `git apply`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  unstuck diff                 (all that the newest run changed)
-  unstuck diff k3v9/2          (what attempt 2 changed)
-  unstuck diff k3v9/tester     (what a role of a pipeline changed)
+  unstuck diff                 (all changes of the newest run)
+  unstuck diff k3v9/2          (changes of attempt 2)
+  unstuck diff k3v9/tester     (changes of the role `tester`)
   unstuck diff k3v9/2 --stat
   unstuck diff k3v9/2 | git apply --reverse")]
 pub(crate) struct DiffArgs {
@@ -35,7 +35,7 @@ pub(crate) struct DiffArgs {
     #[arg(
         value_name = "RUN[/ROLE][/N]",
         value_parser = NonEmptyStringValueParser::new(),
-        add = completion::runs_and_roles()
+        add = shell_completion::runs_and_roles()
     )]
     run: Option<String>,
 
@@ -65,10 +65,10 @@ enum ComparisonEnd {
 
 pub(crate) fn run(args: &DiffArgs, session: &CommandContext<'_>, out: &mut Output) -> Result<()> {
     let named = RunRef::parse(args.run.as_deref())?;
-    let (timeline, driven) = runtime::block_on(async {
+    let (timeline, supervised) = async_runtime::block_on(async {
         let history = RunHistory::open(session.store).await?;
         history
-            .timeline_and_driven(named.run_prefix, clock::now().at)
+            .timeline_and_supervision(named.run_prefix, clock::now().at)
             .await
     })?;
     let attempts = named.find_attempts(&timeline)?;
@@ -76,7 +76,7 @@ pub(crate) fn run(args: &DiffArgs, session: &CommandContext<'_>, out: &mut Outpu
     let state = state_dir(session.store);
     let snapshots =
         SnapshotStore::open(project, &timeline.summary.id, &state).map_err(with_hint)?;
-    let compared = comparison(&timeline, &attempts, named, driven)?;
+    let compared = comparison(&timeline, &attempts, named, supervised)?;
     let (to, note) = match &compared.to {
         ComparisonEnd::Tree(tree) => (tree.clone(), None),
         ComparisonEnd::WorkTree(note) => (snapshots.current().map_err(with_hint)?.tree, Some(note)),
@@ -105,14 +105,14 @@ fn comparison(
     timeline: &RunTimeline,
     attempts: &[&AttemptView],
     named: RunRef<'_>,
-    driven: bool,
+    supervised: bool,
 ) -> Result<Comparison> {
     let whole = named.attempt.is_none() && named.role.is_none();
     let run = timeline.summary.id.short();
     let (Some(first), Some(last)) = (attempts.first(), attempts.last()) else {
         return Err(refusal(
-            format!("run {run} has made no attempt yet"),
-            format!("`unstuck show {run}` tells how it stands"),
+            format!("run {run} has no attempts yet"),
+            format!("`unstuck show {run}` shows its state"),
         ));
     };
     let subject = match (named.role, named.attempt) {
@@ -123,19 +123,19 @@ fn comparison(
     };
     let missing = || {
         refusal(
-            format!("no snapshots of the work tree were kept for {subject}"),
-            format!("`unstuck logs {run}` shows what it wrote"),
+            format!("no work tree snapshots of {subject}"),
+            format!("`unstuck logs {run}` shows its output"),
         )
     };
     let (from, _) = trees_of(timeline, first).ok_or_else(missing)?;
     let (_, after) = trees_of(timeline, last).ok_or_else(missing)?;
     let to = match (after, last.outcome) {
         (Some(tree), _) => ComparisonEnd::Tree(tree),
-        (None, AttemptOutcome::Running) if driven => {
-            ComparisonEnd::WorkTree("is under way, compared with the work tree as it is now")
+        (None, AttemptOutcome::Running) if supervised => {
+            ComparisonEnd::WorkTree("still running; comparing with the current work tree")
         }
         (None, AttemptOutcome::Running | AttemptOutcome::Interrupted) => {
-            ComparisonEnd::WorkTree("was cut off, compared with the work tree as it is now")
+            ComparisonEnd::WorkTree("interrupted; comparing with the current work tree")
         }
         (None, _) => return Err(missing()),
     };
@@ -184,8 +184,8 @@ impl TreeDiff {
     fn with_hint(&self, error: WorktreeError) -> anyhow::Error {
         match error {
             WorktreeError::Pruned { .. } => refusal(
-                format!("the snapshots of {} are gone", self.compared.subject),
-                "they go when the run is pruned, or when git clears up a repository that was copied without them",
+                format!("snapshots of {} no longer exist", self.compared.subject),
+                "they are deleted when the run is pruned, or by git garbage collection in a copy of the repository",
             ),
             other => with_hint(other),
         }
@@ -219,7 +219,7 @@ impl TreeDiff {
                 (Some(added), Some(removed)) => {
                     format!("{GREEN}+{added}{GREEN:#} {RED}-{removed}{RED:#}")
                 }
-                _ => "not text".to_owned(),
+                _ => "binary".to_owned(),
             };
             writeln!(
                 out,
@@ -261,7 +261,7 @@ impl TreeDiff {
         let subject = &self.compared.subject;
         writeln!(
             RedactedStderr::auto(),
-            "{subject} changed nothing in the work tree"
+            "no differences: {subject} changed no files in the work tree"
         )?;
         Ok(())
     }
@@ -290,24 +290,25 @@ fn with_hint(error: WorktreeError) -> anyhow::Error {
     let (message, hint) = (error.to_string(), hint(&error));
     match hint {
         Some(hint) => refusal(message, hint),
-        None => error_with_hint(message, "`git status` in the project may tell more"),
+        None => error_with_hint(message, "run `git status` in the project for details"),
     }
 }
 
 fn hint(error: &WorktreeError) -> Option<String> {
     let hint = match error {
-        WorktreeError::GitNotFound => "install git; without it changes are not kept".to_owned(),
+        WorktreeError::GitNotFound => "install git; changes are recorded only with git".to_owned(),
         WorktreeError::NoRepository { .. } => {
-            "changes are kept only there: `git init` makes one, and the next run keeps them"
-                .to_owned()
+            "run `git init`; changes are recorded only in a git repository".to_owned()
         }
         WorktreeError::UnsafeOwner { project } => format!(
             "if you trust it: git config --global --add safe.directory '{}'",
             project.display()
         ),
-        WorktreeError::Locked { .. } => "try again when it is done".to_owned(),
-        WorktreeError::DiskFull => "make room and try again".to_owned(),
-        WorktreeError::Denied { .. } => "look at who owns the files in the project".to_owned(),
+        WorktreeError::Locked { .. } => "retry when that program is done".to_owned(),
+        WorktreeError::DiskFull => "free disk space and retry".to_owned(),
+        WorktreeError::Denied { .. } => {
+            "check the ownership and permissions of the project's files".to_owned()
+        }
         _ => return None,
     };
     Some(hint)

@@ -14,24 +14,27 @@ use super::answer::{self, AnswerArgs};
 use crate::command_context::CommandContext;
 use crate::config::Config;
 use crate::error_report::{error_with_hint, refusal};
-use crate::model_switch::{ModelSwitchTarget, SwitchDestination};
+use crate::model_switch::{ModelSwitchDestination, SessionToSwitch};
 use crate::output::{BOLD, Output};
-use crate::text_display::signed_usd;
-use crate::{clock, environment, escalation_answers, runtime};
+use crate::sanitized_text::signed_usd;
+use crate::{async_runtime, clock, environment_variables, escalation_answers};
 
 /// Continue with a stronger model
 ///
-/// For a waiting run, this is its answer. For a running session of a gateway, further calls of the same conversation
-/// use the new model until switched back.
+/// Answers the request of a waiting run. In an active session of a gateway, further calls of the same conversation
+/// use the new model until you switch back.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(
+    visible_alias = "switch-model",
+    after_help = "Examples:
   unstuck escalate                          (the open request of this project)
-  unstuck escalate k3v9                     (the question of this run, or its session while it runs)
+  unstuck escalate k3v9                     (this run's request, or its session while it runs)
   unstuck escalate k3v9 --to claude-opus-5-5 --yes
   unstuck escalate k3v9-2                   (its second session)
-  unstuck escalate k3v9 --back              (to the model that it had)
+  unstuck escalate k3v9 --back              (to the original model)
 
-Exit codes: as of `unstuck exec` for answers; 0 when it was moved; 1 when there is no such session, it is at the most capable model, it was declined, or inside a supervised agent; 2 where nobody can be asked and --yes was not given.")]
+Exit codes: as for `unstuck exec` for answers; 0 model switched; 1 session not found, already at the most capable model, declined, or inside a supervised agent; 2 confirmation required, but there is no terminal and no --yes."
+)]
 pub(crate) struct EscalateArgs {
     #[command(flatten)]
     answer: AnswerArgs,
@@ -59,16 +62,10 @@ pub(crate) fn run(
     match args.answer.id() {
         Some(id) if !asks()? => switch_session(args, id, config, session, out),
         None if args.back || args.to.is_some() => Err(error_with_hint(
-            "which session is meant?",
-            "unstuck escalate ID; `unstuck runs` lists them",
+            "no session given",
+            "run `unstuck escalate ID`; `unstuck runs` lists the ids",
         )),
-        _ => answer::answer(
-            EscalationAnswer::SwitchModel,
-            &args.answer,
-            config,
-            session,
-            out,
-        ),
+        _ => answer::answer(EscalationAnswer::SwitchModel, &args.answer, session, out),
     }
 }
 
@@ -93,31 +90,34 @@ fn switch_session(
     out: &mut Output,
 ) -> Result<ExitCode> {
     let now = clock::now().at;
-    let meant = runtime::block_on(ModelSwitchTarget::find(id, session.store))?;
+    let meant = async_runtime::block_on(SessionToSwitch::find(id, session.store))?;
     let to = match (&args.to, args.back) {
-        (_, true) => SwitchDestination::Previous,
-        (Some(to), false) => SwitchDestination::Named(to),
-        (None, false) => SwitchDestination::Next,
+        (_, true) => ModelSwitchDestination::Previous,
+        (Some(to), false) => ModelSwitchDestination::Named(to),
+        (None, false) => ModelSwitchDestination::Next,
     };
     let (from, to) = meant.resolve_models(to, config.catalog())?;
     let cost = meant.extra_cost((&from, &to), config.catalog());
     show(&meant, (&from, &to), &cost, out)?;
     if !args.yes && !confirm(out)? {
-        return Err(refusal("nothing was changed", "--yes does not ask"));
+        return Err(refusal(
+            "model switch canceled",
+            "--yes skips the confirmation",
+        ));
     }
-    runtime::block_on(async {
-        let redactor = Arc::new(environment::redactor());
+    async_runtime::block_on(async {
+        let redactor = Arc::new(environment_variables::redactor());
         let store = crate::store::open(session.store, redactor).await?;
         let models = (from, to.clone());
         meant.record_switch(&store, models, &cost, now).await?;
         store.close().await.map_err(crate::store::with_hint)
     })?;
-    writeln!(out, "its calls go to {to} from now on")?;
+    writeln!(out, "switched: further calls go to {to}")?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn show(
-    meant: &ModelSwitchTarget,
+    meant: &SessionToSwitch,
     (from, to): (&str, &str),
     cost: &CostEstimate,
     out: &mut Output,
@@ -129,11 +129,11 @@ fn show(
     match cost.usd() {
         Some(usd) => writeln!(
             out,
-            "  about {} if as much is still to come as was used so far: {}",
+            "  about {} if future usage equals usage so far: {}",
             signed_usd(usd),
             cost.formula
         )?,
-        None => writeln!(out, "  what it costs is not known: {}", cost.formula)?,
+        None => writeln!(out, "  cost unknown: {}", cost.formula)?,
     }
     Ok(())
 }
@@ -143,11 +143,11 @@ fn confirm(out: &mut Output) -> Result<bool> {
     if !io::stdin().is_terminal() || out.columns().is_none() {
         out.flush()?;
         return Err(error_with_hint(
-            "nobody can be asked: this is no terminal",
-            "--yes moves it without asking",
+            "cannot ask for confirmation: not a terminal",
+            "--yes skips the confirmation",
         ));
     }
-    write!(out, "Move it? [y/N] ")?;
+    write!(out, "Switch the model? [y/N] ")?;
     out.flush()?;
     let mut line = String::new();
     io::stdin().lock().read_line(&mut line)?;

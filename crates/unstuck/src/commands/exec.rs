@@ -18,23 +18,25 @@ use unstuck_config::section::OnFailedAttempt;
 use unstuck_core::agent::Invocation;
 use unstuck_core::decision::{DEFAULT_TEMPLATE, default_template};
 use unstuck_core::{Category, Kind, RetryPolicy, duration};
-use unstuck_run::expectations::{Expectations, ExpectedPattern, ExpectedSchema, JsonExpectation};
-use unstuck_run::nesting::is_retried_by_outer;
+use unstuck_run::answer_expectations::{
+    AnswerExpectations, ExpectedPattern, ExpectedSchema, JsonExpectation,
+};
+use unstuck_run::nested_run_detection::is_retried_by_outer;
 use unstuck_run::runner::{
     AttemptOptions, RequestedRepairMode, RunRequest, escape, resolve_target,
 };
 
-use super::run_result::{JsonTarget, report_result};
+use super::run_result::{JsonResultDestination, report_result};
 use crate::command_context::CommandContext;
 use crate::config::Config;
-use crate::environment;
+use crate::effective_repair_settings::{self, RepairModeArg};
+use crate::environment_variables;
 use crate::error_report::error_with_hint;
-use crate::gateway::GatewayMode;
+use crate::gateway::PrivateGatewayMode;
 use crate::output::Output;
 use crate::paths::project_of;
 use crate::pipeline_from_config::nonzero_limit;
-use crate::repair_terms::{self, RepairModeArg};
-use crate::run_session::{self, Verbosity};
+use crate::run_supervision::{self, Verbosity};
 
 /// Run a command and recover from failures automatically
 ///
@@ -46,22 +48,22 @@ use crate::run_session::{self, Verbosity};
   unstuck exec --timeout 30m --idle-timeout 5m -- codex exec \"write the docs\"
   unstuck exec --expect-section '# Review' --check 'npm test' -- claude -p \"review the change\"
   unstuck exec -o review.json --expect-json -- claude -p \"review it, as JSON\" >log
-  unstuck exec --json=end.json -- make test       (how it ended, for a script)
+  unstuck exec --json=end.json -- make test       (result as JSON, for scripts)
   unstuck exec --keep-trying 8h -- claude -p \"migrate the tests\"
   unstuck exec --retries 5 -- sh -c 'curl -fsS https://example.com/health'
-  unstuck exec --repair auto -- npm test          (repairs what your [recovery] allows, then tries again)
+  unstuck exec --repair auto -- npm test          (runs allowed fixes, then retries)
   unstuck exec --policy off -- make deploy        (only supervises and records)
 
 Exit codes:
-  0    done, also after recovery
-  2    an error of unstuck itself
-  3    an escalation is open (before all others); `unstuck resume` continues
-  124  timed out, and 127 not found: only where nobody is asked (--policy off);
-       otherwise both end with 3
+  0    success, including after recovery
+  2    unstuck error (usage, configuration, database)
+  3    needs your input (takes precedence); `unstuck resume` continues
+  124  timed out (only with --policy off, otherwise 3)
+  127  command not found (only with --policy off, otherwise 3)
   130  interrupted; 128+n ended by signal n
-  and otherwise the command's own")]
+  otherwise, the command's own exit code")]
 pub(crate) struct ExecArgs {
-    /// Agent type, if it cannot be inferred from the command: claude, codex, gemini, …
+    /// Agent type, if unstuck cannot infer it from the command: claude, codex, gemini, …
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
 
@@ -77,8 +79,8 @@ pub(crate) struct ExecArgs {
     #[arg(long)]
     no_gateway: bool,
 
-    /// Repair the environment if it caused the failure: auto runs fixes that your `[recovery]` allows, ask asks before
-    /// each, off disables repairs [default: auto if the configuration has `[recovery]`, else off]
+    /// Repair the environment if it caused the failure: auto runs the fixes that your `[recovery]` allows, ask asks
+    /// before each fix, off disables repairs [default: auto if the configuration has `[recovery]`, otherwise off]
     #[arg(long, value_name = "WHEN", value_enum)]
     repair: Option<RepairModeArg>,
 
@@ -108,7 +110,7 @@ pub(crate) struct ExecArgs {
 
 /// Retry limits of a command.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "How far to go")]
+#[command(next_help_heading = "Limits")]
 struct RetryLimitArgs {
     /// Retry policy: resilient, standard, patient, critical, thrifty, pipeline, off, or a custom one
     #[arg(
@@ -135,18 +137,18 @@ struct RetryLimitArgs {
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     idle_timeout: Option<Duration>,
 
-    /// Grace period before the command is killed
+    /// Time that the command has to exit before unstuck kills it
     #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "5s")]
     grace: Duration,
 
-    /// Longest wait for a stated reset; a longer one needs human input
+    /// Longest wait for a stated reset; for a longer wait, unstuck asks you
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     max_wait: Option<Duration>,
 }
 
 /// Success criteria of a command.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "What counts as success, beside the exit code")]
+#[command(next_help_heading = "Success criteria")]
 struct ExpectationArgs {
     /// Require this section in the output (repeatable)
     #[arg(long, value_name = "LINE")]
@@ -184,13 +186,13 @@ pub(crate) fn run(
     out: &mut Output,
 ) -> Result<ExitCode> {
     let request = request(args, config)?;
-    let json = JsonTarget::from_flag(args.json.as_deref());
+    let json = JsonResultDestination::from_flag(args.json.as_deref());
     let json = match json {
-        JsonTarget::File(path) => {
+        JsonResultDestination::File(path) => {
             check_writable("--json", &path)?;
             let resolved = resolve_target(&path);
             let resolved = resolved.with_context(|| format!("--json {}", path.display()))?;
-            JsonTarget::File(resolved)
+            JsonResultDestination::File(resolved)
         }
         other => other,
     };
@@ -199,22 +201,23 @@ pub(crate) fn run(
     } else {
         Verbosity::All
     };
-    let repairs = repair_terms::repair_setup(
+    let repairs = effective_repair_settings::repair_setup(
         config,
         &request.project,
         request.options.repair,
         !args.quiet,
     )?;
-    let gateway = GatewayMode::from_flag(args.no_gateway);
-    let supervised = run_session::run_command(session, config, request, told, repairs, gateway)?;
+    let gateway = PrivateGatewayMode::from_flag(args.no_gateway);
+    let supervised =
+        run_supervision::run_command(session, config, request, told, repairs, gateway)?;
     report_result(&supervised, &json, out)
 }
 
 fn request(args: &ExecArgs, config: &Config) -> Result<RunRequest> {
     if args.command.first().is_none_or(|word| word.is_empty()) {
         return Err(error_with_hint(
-            "there is no command to run: its first word is empty",
-            "unstuck exec -- COMMAND; an empty variable in a script often is the reason",
+            "the command is empty",
+            "usage: unstuck exec -- COMMAND; in a script, check for an empty variable",
         ));
     }
     let agents = config.recognized_agents();
@@ -223,25 +226,25 @@ fn request(args: &ExecArgs, config: &Config) -> Result<RunRequest> {
     {
         if config.agents().get(name).is_some() {
             return Err(error_with_hint(
-                format!("the agent `{name}` is the project's own, and counts for its roles only"),
-                "move [agents] to ~/.config/unstuck/config.toml, or leave --agent out",
+                format!("agent `{name}` is defined by the project and available only to its roles"),
+                "move [agents] to ~/.config/unstuck/config.toml, or omit --agent",
             ));
         }
         let known: Vec<_> = agents.iter().map(|agent| agent.id()).collect();
         return Err(error_with_hint(
-            format!("there is no agent `{name}`"),
+            format!("unknown agent `{name}`"),
             format!(
-                "there are {}; leave it out for any other command",
+                "available agents: {}; omit --agent for other commands",
                 known.join(", ")
             ),
         ));
     }
-    let cwd = std::env::current_dir().context("cannot tell the current folder")?;
+    let cwd = std::env::current_dir().context("cannot determine the current directory")?;
     let (mut policy, mut origins) = effective_policy(&args.limits, config)?;
     let nested = args.limits.leaves_retries_to_outer_run();
     if nested {
         policy.enabled = false;
-        origins.insert("enabled".into(), "the unstuck that runs this one".into());
+        origins.insert("enabled".into(), "the outer unstuck run".into());
     }
     let (command, escaped) = escape_command(&args.command);
     let agent = match &args.agent {
@@ -276,7 +279,7 @@ fn request(args: &ExecArgs, config: &Config) -> Result<RunRequest> {
             interactive,
             nested,
             escaped,
-            parks_when_stalled: agent.is_some() && !environment::is_ci(),
+            parks_when_stalled: agent.is_some() && !environment_variables::is_ci(),
             project_settings: None,
         },
     })
@@ -304,7 +307,7 @@ fn is_on_terminal() -> bool {
 impl RetryLimitArgs {
     /// True if an outer unstuck already retries this command and no retries were requested here.
     fn leaves_retries_to_outer_run(&self) -> bool {
-        let is_policy_inherited = self.policy == environment::variable("UNSTUCK_POLICY");
+        let is_policy_inherited = self.policy == environment_variables::variable("UNSTUCK_POLICY");
         self.retries.is_none() && is_policy_inherited && is_retried_by_outer()
     }
 }
@@ -316,8 +319,8 @@ fn output_path(file: &str) -> Result<String> {
     let path = resolve_target(path).with_context(|| format!("--output {file}"))?;
     path.into_os_string().into_string().map_err(|path| {
         error_with_hint(
-            format!("--output {}: the name is not UTF-8", path.display()),
-            "write it into a folder and under a name in UTF-8",
+            format!("--output {}: the path is not valid UTF-8", path.display()),
+            "choose a path in UTF-8",
         )
     })
 }
@@ -330,10 +333,10 @@ fn check_writable(flag: &str, path: &Path) -> Result<()> {
     if path.is_dir() || folder.is_some_and(|folder| !folder.is_dir()) {
         return Err(error_with_hint(
             format!(
-                "{flag} {}: no such folder, or a folder itself",
+                "{flag} {}: the directory does not exist, or the path is a directory",
                 path.display()
             ),
-            "name a file in a folder that exists",
+            "choose a file in an existing directory",
         ));
     }
     Ok(())
@@ -345,7 +348,7 @@ pub(crate) fn check_request(
     config: &Config,
     repair: RequestedRepairMode,
 ) -> Result<RunRequest> {
-    let cwd = std::env::current_dir().context("cannot tell the current folder")?;
+    let cwd = std::env::current_dir().context("cannot determine the current directory")?;
     let far = RetryLimitArgs {
         policy: None,
         retries: Some(0),
@@ -382,13 +385,13 @@ fn max_attempts(retries: Option<u32>) -> u32 {
 }
 
 impl ExpectationArgs {
-    fn expectations(&self, is_agent: bool) -> Result<Expectations> {
+    fn expectations(&self, is_agent: bool) -> Result<AnswerExpectations> {
         let json = match &self.expect_json {
             None => None,
             Some(path) if path.is_empty() => Some(JsonExpectation::Any),
             Some(path) => Some(JsonExpectation::Schema(read_schema(Path::new(path))?)),
         };
-        Ok(Expectations {
+        Ok(AnswerExpectations {
             sections: self.expect_section.clone(),
             json,
             diff: self.expect_diff,
@@ -404,7 +407,7 @@ fn read_schema(path: &Path) -> Result<ExpectedSchema> {
     serde_json::from_str(&text).map_err(|error| {
         error_with_hint(
             format!("{}: {error}", path.display()),
-            "--expect-json=FILE takes a JSON Schema; --expect-json alone takes any JSON",
+            "--expect-json=FILE expects a JSON Schema; --expect-json alone accepts any JSON",
         )
     })
 }
@@ -436,10 +439,7 @@ fn effective_policy(
         Some(name) => (find_policy(name, config)?, format!("--policy {name}")),
         None => match config.policy() {
             Some(policy) => (policy.clone(), config.policy_origin()),
-            None => (
-                default_template(),
-                format!("the template `{DEFAULT_TEMPLATE}`"),
-            ),
+            None => (default_template(), format!("template `{DEFAULT_TEMPLATE}`")),
         },
     };
     let mut origins = BTreeMap::from([("policy".to_owned(), from)]);
@@ -468,8 +468,8 @@ fn find_policy(name: &str, config: &Config) -> Result<RetryPolicy> {
     found.cloned().ok_or_else(|| {
         let known: Vec<_> = config.policies().map(|policy| policy.id.as_str()).collect();
         error_with_hint(
-            format!("there is no policy `{name}`"),
-            format!("there are {}", known.join(", ")),
+            format!("unknown policy `{name}`"),
+            format!("available policies: {}", known.join(", ")),
         )
     })
 }

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use serde_json::{Value, json};
-use unstuck_core::decision::{Action, Jitter, SkippedStrategy};
+use unstuck_core::decision::{Jitter, RecoveryAction, SkippedStrategy};
 use unstuck_core::diagnosis::Diagnosis;
 use unstuck_core::event::{DecisionMade, SessionSpec};
 use unstuck_core::views::{ApiCallSummary, AttemptView, RunTimeline};
@@ -16,22 +16,22 @@ use crate::command_context::CommandContext;
 use crate::output::{BOLD, DIM, Output};
 use crate::run_history::RunHistory;
 use crate::run_ref::{RunRef, attempt_name};
-use crate::text_display::{one_line, wrap_words};
-use crate::{clock, completion, repair_rendering, runtime};
+use crate::sanitized_text::{one_line, wrap_words};
+use crate::{async_runtime, clock, repair_rendering, shell_completion};
 
-/// Explain decisions: the matched rule, policy values with their source, and rejected alternatives
+/// Explain decisions: matched rules, policy values and rejected alternatives
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck explain              (every decision of the newest run)
-  unstuck explain k3v9/2       (the one about attempt 2)
-  unstuck explain k3v9/tester  (those about a role of a pipeline)
+  unstuck explain k3v9/2       (the decision about attempt 2)
+  unstuck explain k3v9/tester  (the decisions about a role of a pipeline)
   unstuck explain k3v9 --json")]
 pub(crate) struct ExplainArgs {
     /// Run, optionally followed by /ROLE and /ATTEMPT [default: the newest run]
     #[arg(
         value_name = "RUN[/ROLE][/N]",
         value_parser = NonEmptyStringValueParser::new(),
-        add = completion::runs_and_roles()
+        add = shell_completion::runs_and_roles()
     )]
     run: Option<String>,
 
@@ -46,7 +46,7 @@ pub(crate) fn run(
     out: &mut Output,
 ) -> Result<()> {
     let named = RunRef::parse(args.run.as_deref())?;
-    let timeline = runtime::block_on(async {
+    let timeline = async_runtime::block_on(async {
         let history = RunHistory::open(session.store).await?;
         let run = history.find(named.run_prefix).await?;
         history.timeline(&run.id).await
@@ -64,7 +64,7 @@ pub(crate) fn run(
         .filter(|attempt| attempt.decision.is_some())
         .peekable();
     if decided.peek().is_none() && timeline.calls.is_empty() {
-        writeln!(out, "Nothing was decided: nothing failed.")?;
+        writeln!(out, "No decisions: nothing failed.")?;
     }
     for call in &timeline.calls {
         print_calls(call, out)?;
@@ -80,7 +80,7 @@ fn print_calls(call: &ApiCallSummary, out: &mut Output) -> Result<()> {
     for failed in &call.failed_attempts {
         let at = clock::format_time(failed.at);
         let head = format!(
-            "{BOLD}{at} {}{BOLD:#} (try {} of {}): {}",
+            "{BOLD}{at} {}{BOLD:#} (attempt {}, {}): {}",
             failed.kind, failed.number, failed.upstream, failed.reason
         );
         print_wrapped(&head, 2, out)?;
@@ -97,7 +97,7 @@ fn as_json(timeline: &RunTimeline, attempt: &AttemptView) -> Value {
         "outcome": attempt.outcome,
         "diagnosis": attempt.diagnosis,
         "decision": attempt.decision.as_ref().map(|made| &made.decision),
-        "made_from": attempt.decision.as_ref().map(|made| &made.inputs),
+        "basis": attempt.decision.as_ref().map(|made| &made.inputs),
         "repairs": attempt.repairs,
         "policy": spec.map(|spec| &spec.policy),
         "origins": spec.map(|spec| &spec.origins),
@@ -134,7 +134,10 @@ fn explain(timeline: &RunTimeline, attempt: &AttemptView, out: &mut Output) -> R
     for repair in &attempt.repairs {
         print_fact(&repair_rendering::outcome_line(repair), out)?;
         print_fact(
-            &format!("  the guard: {}", one_line(&repair.proposed.reason, 200)),
+            &format!(
+                "  command policy: {}",
+                one_line(&repair.proposed.reason, 200)
+            ),
             out,
         )?;
     }
@@ -151,20 +154,17 @@ fn explain(timeline: &RunTimeline, attempt: &AttemptView, out: &mut Output) -> R
 }
 
 fn print_diagnosis(diagnosis: &Diagnosis, out: &mut Output) -> Result<()> {
-    print_heading("what was seen", out)?;
+    print_heading("diagnosis", out)?;
     let sure = f64::from(diagnosis.confidence) * 100.0;
     let (kind, category) = (diagnosis.kind, diagnosis.category());
-    print_fact(&format!("{kind} ({category}), {sure:.0} % sure"), out)?;
+    print_fact(&format!("{kind} ({category}, confidence {sure:.0}%)"), out)?;
     print_fact(&format!("rule {}", diagnosis.evidence.rule), out)?;
     let line = one_line(&diagnosis.evidence.line, 200);
     if !line.is_empty() {
         print_fact(&format!("line {line}"), out)?;
     }
     let fingerprint = &diagnosis.fingerprint;
-    print_fact(
-        &format!("the same failure has the fingerprint {fingerprint}"),
-        out,
-    )
+    print_fact(&format!("fingerprint {fingerprint}"), out)
 }
 
 fn print_limits(
@@ -175,20 +175,20 @@ fn print_limits(
 ) -> Result<()> {
     let limits = &made.inputs.limits;
     let policy = &spec.policy;
-    print_heading("what the policy says", out)?;
+    print_heading("limits", out)?;
     let origin = |key: &str| spec.origins.get(key).or(spec.origins.get("policy"));
     let from = |key: &str| origin(key).map_or("", String::as_str);
     print_fact(&format!("policy {} ({})", policy.id, from("policy")), out)?;
     print_fact(
         &format!(
-            "{} retries at each level ({})",
+            "retries per level: {} ({})",
             limits.retries, limits.retries_from
         ),
         out,
     )?;
     print_fact(
         &format!(
-            "waits start at {} s, ×{}, at most {} s{}",
+            "backoff starts at {} s, ×{}, at most {} s{}",
             limits.backoff_base,
             limits.backoff_multiplier,
             limits.max_backoff,
@@ -198,11 +198,11 @@ fn print_limits(
     )?;
     let can = &made.inputs.capabilities;
     let can = if can.is_empty() {
-        "nothing".to_owned()
+        "none".to_owned()
     } else {
         can.join(", ")
     };
-    print_fact(&format!("what can be changed here: {can}"), out)
+    print_fact(&format!("available changes: {can}"), out)
 }
 
 /// Describes the jitter that the policy uses for this kind.
@@ -210,21 +210,21 @@ fn jitter_text(policy: &RetryPolicy, kind: Option<Kind>) -> &'static str {
     let own = kind.and_then(|kind| policy.kinds.get(&kind)?.jitter);
     match own.unwrap_or(policy.jitter) {
         Jitter::None => "",
-        Jitter::Full => "; each is spread at random between nothing and that",
-        Jitter::Equal => "; each is drawn at random between half of that and the whole",
-        Jitter::Decorrelated => "; each is drawn at random, depending on the one before",
+        Jitter::Full => "; full jitter: random between 0 and the delay",
+        Jitter::Equal => "; equal jitter: random between half and all of the delay",
+        Jitter::Decorrelated => "; decorrelated jitter: random, based on the previous delay",
     }
 }
 
 /// Prints the rejected alternatives with their reasons.
 fn print_rejected(made: &DecisionMade, out: &mut Output) -> Result<()> {
-    print_heading("what was weighed", out)?;
+    print_heading("alternatives", out)?;
     let chosen = match (&made.decision.strategy, &made.decision.action) {
         (Some(strategy), _) => strategy.clone(),
-        (None, Action::Retry { .. }) => "same: once more, unchanged".to_owned(),
-        (None, Action::Escalate { .. }) => "ask a person".to_owned(),
-        (None, Action::Stop { .. }) => "pass it on".to_owned(),
-        (None, Action::Change { .. }) => "a person's words".to_owned(),
+        (None, RecoveryAction::Retry { .. }) => "retry unchanged".to_owned(),
+        (None, RecoveryAction::Escalate { .. }) => "ask for your input".to_owned(),
+        (None, RecoveryAction::Stop { .. }) => "stop and pass the failure through".to_owned(),
+        (None, RecoveryAction::Change { .. }) => "retry with your message".to_owned(),
     };
     print_fact(&format!("chosen: {chosen}"), out)?;
     for passed in &made.decision.skipped {
@@ -239,11 +239,11 @@ fn print_rejected(made: &DecisionMade, out: &mut Output) -> Result<()> {
 fn rejection_line(passed: &SkippedStrategy, allowed: u32) -> String {
     match (&*passed.strategy, allowed) {
         // A single entry that stands for all further strategies.
-        ("chain", 0) => "no other way: the policy allows none".to_owned(),
-        ("chain", 1) => "no further way: the policy allows one, and it was tried".to_owned(),
-        ("chain", n) => format!("no further way: the policy allows {n}, and all were tried"),
-        ("same", _) => format!("passed over: once more, unchanged ({})", passed.why),
-        (strategy, _) => format!("passed over: {strategy} ({})", passed.why),
+        ("chain", 0) => "no other strategy: the policy allows none".to_owned(),
+        ("chain", 1) => "no further strategy: the policy allows 1, and it was used".to_owned(),
+        ("chain", n) => format!("no further strategy: the policy allows {n}, and all were used"),
+        ("same", _) => format!("skipped: retry unchanged ({})", passed.why),
+        (strategy, _) => format!("skipped: {strategy} ({})", passed.why),
     }
 }
 
@@ -276,12 +276,12 @@ mod tests {
             why: why.into(),
         };
         assert_eq!(
-            rejection_line(&passed("chain", "2 of 2 ways are used"), 2),
-            "no further way: the policy allows 2, and all were tried"
+            rejection_line(&passed("chain", "2 of 2 strategies used"), 2),
+            "no further strategy: the policy allows 2, and all were used"
         );
         assert_eq!(
             rejection_line(&passed("next_model", "it was already tried"), 2),
-            "passed over: next_model (it was already tried)"
+            "skipped: next_model (it was already tried)"
         );
     }
 }

@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 use unstuck_core::failure::signal_number;
-use unstuck_core::{ClockReading, Failure, FailureRecord, Layer, Timestamp};
+use unstuck_core::{ClockReading, Failure, FailureLayer, FailureRecord, Timestamp};
 
 use super::jsonl_input;
 use crate::clock;
@@ -21,12 +21,12 @@ use crate::output::Output;
 
 /// One failure described by flags.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "What failed")]
+#[command(next_help_heading = "Failure")]
 pub(crate) struct FailureArgs {
     /// Text to classify [default: standard input, unless --stdout, --stderr or --body is given]
     pub(crate) file: Option<PathBuf>,
 
-    /// Layer in which it was observed [default: inferred from the other flags]
+    /// Layer in which the failure occurred [default: inferred from the other flags]
     #[arg(long, value_enum)]
     layer: Option<LayerArg>,
 
@@ -59,7 +59,7 @@ pub(crate) struct FailureArgs {
     exit_code: Option<i32>,
 
     /// Signal that ended the process, by number or name
-    #[arg(long, value_parser = |name: &str| signal_number(name).ok_or("not a signal"))]
+    #[arg(long, value_parser = |name: &str| signal_number(name).ok_or("unknown signal"))]
     signal: Option<i32>,
 
     /// The process timed out
@@ -78,11 +78,11 @@ pub(crate) struct FailureArgs {
     #[arg(long, value_name = "FILE")]
     stderr: Option<PathBuf>,
 
-    /// Error found by an output check (repeatable)
+    /// Error that an output check found (repeatable)
     #[arg(long, value_name = "TEXT")]
     validation_error: Vec<String>,
 
-    /// The output was expected to contain a diff
+    /// The output had to contain a diff
     #[arg(long)]
     expects_diff: bool,
 
@@ -99,7 +99,7 @@ enum LayerArg {
     Infra,
 }
 
-impl From<LayerArg> for Layer {
+impl From<LayerArg> for FailureLayer {
     fn from(layer: LayerArg) -> Self {
         match layer {
             LayerArg::Api => Self::Api,
@@ -121,8 +121,8 @@ impl FailureArgs {
         let case = FailureRecord {
             layer: self
                 .layer
-                .map(Layer::from)
-                .or(self.agent.as_ref().map(|_| Layer::Agent)),
+                .map(FailureLayer::from)
+                .or(self.agent.as_ref().map(|_| FailureLayer::Agent)),
             provider: self.provider.clone(),
             tool: self
                 .agent
@@ -145,7 +145,7 @@ impl FailureArgs {
         failure.stdout = self.stdout.as_deref().map(read_text).transpose()?;
         failure.stderr = self.stderr.as_deref().map(read_text).transpose()?;
         if self.layer.is_none() && self.agent.is_none() && failure.body.is_some() {
-            failure.layer = Layer::Api;
+            failure.layer = FailureLayer::Api;
         }
         self.add_main_text(&mut failure)?;
         Ok((failure, parse_now(self.now.as_deref())?))
@@ -165,16 +165,16 @@ impl FailureArgs {
             None if given || (told && io::stdin().is_terminal()) => None,
             None if io::stdin().is_terminal() => {
                 return Err(error_with_hint(
-                    "nothing to look at",
-                    "give a file, or pipe a text in: some-command 2>&1 | unstuck classify --exit-code 1",
+                    "no input",
+                    "pass a file, or pipe in text: some-command 2>&1 | unstuck classify --exit-code 1",
                 ));
             }
             None => Some(read_stdin()?),
         };
         match (text, failure.layer) {
             (None, _) => {}
-            (Some(text), Layer::Api) => failure.body = Some(text),
-            (Some(text), Layer::Agent) => failure.stdout = Some(text),
+            (Some(text), FailureLayer::Api) => failure.body = Some(text),
+            (Some(text), FailureLayer::Agent) => failure.stdout = Some(text),
             (Some(text), _) => failure.stderr = Some(text),
         }
         Ok(())

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use unstuck_core::nearest;
 use unstuck_faults::examples::Example;
 use unstuck_faults::{
-    FaultServer, FaultsError, Script, ServerOptions, ServerStats, catalog, examples,
+    FaultServer, FaultsError, Script, ServerOptions, ServerStats, examples, reply_catalog,
 };
 
 use crate::error_report::error_with_hint;
@@ -40,13 +40,14 @@ enum FaultsCommand {
 ///
 /// Supports Anthropic Messages, OpenAI Chat Completions and Responses, and Gemini, including streams, over HTTP/1.1 and
 /// HTTP/2. Set the base URL of clients to http://127.0.0.1:PORT for Anthropic and Gemini, or http://127.0.0.1:PORT/v1
-/// for OpenAI. Any API key is accepted. GET /__faults/stats returns the statistics, POST /__faults/restart restarts the
-/// script.
+/// for OpenAI. The server accepts any API key. GET /__faults/stats returns the statistics, POST /__faults/restart
+/// restarts the script.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck faults serve flaky.toml
   unstuck faults serve flaky.toml --listen 127.0.0.1:8089 --log requests.jsonl
-  unstuck faults serve flaky.toml --port-file port & sleep 1; curl http://127.0.0.1:$(cat port)/__faults/stats
+  unstuck faults serve flaky.toml --port-file port &
+  curl http://127.0.0.1:$(cat port)/__faults/stats
 
 A script:
   [[step]]
@@ -56,7 +57,7 @@ A script:
   answer = { text = \"Done\" }
   times = \"always\"
 
-Exit codes: 0 it was interrupted; 2 the script is wrong or the address is taken.")]
+Exit codes: 0 interrupted; 2 invalid script, or the address is in use.")]
 struct ServeArgs {
     /// Script of responses, a TOML file
     script: PathBuf,
@@ -131,12 +132,12 @@ fn serve(args: &ServeArgs, out: &mut Output) -> Result<()> {
 fn announce(server: &FaultServer) {
     // The terminal is gone: nothing is left to try.
     let mut to = RedactedStderr::auto();
-    let _ = writeln!(to, "listening on {}; Ctrl-C ends it", server.url());
+    let _ = writeln!(to, "listening on {}; press Ctrl-C to stop", server.url());
     if let Some(url) = server.tls_url() {
-        let _ = writeln!(to, "by TLS: {url}");
+        let _ = writeln!(to, "TLS: {url}");
     }
     if !server.address().ip().is_loopback() {
-        let _ = writeln!(to, "warning: others than this machine can reach it");
+        let _ = writeln!(to, "warning: reachable from other machines");
     }
 }
 
@@ -146,15 +147,15 @@ fn serve_error(error: FaultsError, args: &ServeArgs) -> anyhow::Error {
     let (said, hint) = match &error {
         FaultsError::File { path, source } if is(path, &args.port_file) => (
             format!("cannot write the port to {}: {source}", path.display()),
-            "--port-file takes the path of a file in a folder that is there and can be written to",
+            "--port-file expects a file path in an existing, writable directory",
         ),
         FaultsError::File { path, source } if is(path, &args.log) => (
             format!("cannot write requests to {}: {source}", path.display()),
-            "--log takes the path of a file in a folder that is there and can be written to",
+            "--log expects a file path in an existing, writable directory",
         ),
         FaultsError::Start(source) => (
             format!("cannot listen on {}: {source}", args.listen),
-            "--listen 127.0.0.1:0 takes a free port",
+            "--listen 127.0.0.1:0 picks a free port",
         ),
         _ => return script_error(error, &args.script),
     };
@@ -165,20 +166,20 @@ fn script_error(error: FaultsError, script: &Path) -> anyhow::Error {
     let hint = match &error {
         FaultsError::File { path, source } if source.kind() == std::io::ErrorKind::IsADirectory => {
             return error_with_hint(
-                format!("{} is a folder, and no script", path.display()),
-                "`unstuck faults example flaky` prints a script to begin with",
+                format!("{} is a directory, not a script", path.display()),
+                "`unstuck faults example flaky` prints an example script",
             );
         }
         FaultsError::File { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
             let named = script.file_stem().and_then(|name| name.to_str());
             let known = named.and_then(examples::find).map(|example| example.name);
             format!(
-                "`unstuck faults example {}` prints a script to begin with",
+                "`unstuck faults example {}` prints an example script",
                 known.unwrap_or("flaky")
             )
         }
         FaultsError::Script(_) | FaultsError::ScriptFile { .. } => {
-            "`unstuck faults list` shows how each fault is written".to_owned()
+            "`unstuck faults list NAME` shows the syntax of a fault".to_owned()
         }
         _ => return anyhow::Error::new(error),
     };
@@ -197,8 +198,8 @@ fn print_summary(stats: &ServerStats, out: &mut Output) -> Result<()> {
     let (a, b) = (plural_suffix(*requests), plural_suffix(*connections));
     writeln!(
         out,
-        "{BOLD}{requests} request{a}{BOLD:#} on {connections} connection{b}; at most {peak} in a second, {most_in_flight} at a time; \
-         {abandoned} not waited for"
+        "{BOLD}{requests} request{a}{BOLD:#} on {connections} connection{b}; at most {peak} per second, {most_in_flight} concurrent; \
+         {abandoned} abandoned"
     )?;
     table("reply", stats.by_reply.iter(), out)?;
     let name = |status: &u16| match status {
@@ -237,25 +238,22 @@ fn table<'a>(
 
 fn list(args: &ListArgs, out: &mut Output) -> Result<()> {
     let wanted = args.fault.as_deref();
-    let faults: Vec<_> = catalog::faults()
+    let faults: Vec<_> = reply_catalog::faults()
         .iter()
         .filter(|fault| wanted.is_none_or(|wanted| wanted == fault.name))
         .collect();
     if faults.is_empty() {
-        let all = catalog::faults().iter();
+        let all = reply_catalog::faults().iter();
         let known = all.map(|fault| (fault.name.as_str(), fault.name.as_str()));
         let wanted = wanted.unwrap_or_default();
         let hint = match nearest(wanted, known) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => "`unstuck faults list` shows all of them".to_owned(),
+            None => "`unstuck faults list` lists all faults".to_owned(),
         };
-        return Err(error_with_hint(
-            format!("there is no fault `{wanted}`"),
-            hint,
-        ));
+        return Err(error_with_hint(format!("unknown fault `{wanted}`"), hint));
     }
     if args.json {
-        let json = |fault: &&catalog::FaultDescription| serde_json::json!({"id": fault.name, "about": fault.summary, "step": fault.step});
+        let json = |fault: &&reply_catalog::FaultDescription| serde_json::json!({"id": fault.name, "about": fault.summary, "step": fault.step});
         return out.write_json(&faults.iter().map(json).collect::<Vec<_>>());
     }
     if wanted.is_some() {
@@ -275,7 +273,7 @@ fn list(args: &ListArgs, out: &mut Output) -> Result<()> {
     }
     writeln!(
         out,
-        "\n{DIM}`unstuck faults list NAME` shows how a script writes one; `unstuck faults example` has ready scripts.{DIM:#}"
+        "\n{DIM}`unstuck faults list NAME` shows the syntax of a fault; `unstuck faults example` lists example scripts.{DIM:#}"
     )?;
     Ok(())
 }
@@ -295,8 +293,8 @@ fn example(args: &ExampleArgs, out: &mut Output) -> Result<()> {
     let Some(Example { text, .. }) = examples::find(name) else {
         let all: Vec<_> = examples::all().iter().map(|one| one.name).collect();
         return Err(error_with_hint(
-            format!("there is no example `{name}`"),
-            format!("there are {}", all.join(", ")),
+            format!("unknown example `{name}`"),
+            format!("available examples: {}", all.join(", ")),
         ));
     };
     Ok(write!(out, "{text}")?)

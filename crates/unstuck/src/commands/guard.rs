@@ -10,8 +10,8 @@ use data_encoding::BASE64;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use unstuck_core::command_policy::{
-    ApprovalReason, Evaluation, ExecutionPlan, PolicyContext, PolicyStep, RepairPolicy, Verdict,
-    sanitize_command,
+    ApprovalReason, CommandEvaluation, DirectOrShell, EvaluationStep, PolicyContext, RepairPolicy,
+    Verdict, sanitize_command,
 };
 use unstuck_repair::project_dir::ProjectRoot;
 use unstuck_repair::{ProposalEvaluation, evaluate_proposal};
@@ -21,7 +21,7 @@ use crate::config::{self, Config, ConfigSources};
 use crate::error_report::error_with_hint;
 use crate::output::{BOLD, DIM, GREEN, Output, RED, YELLOW};
 use crate::paths::project_of;
-use crate::{project_trust, repair_terms};
+use crate::{effective_repair_settings, project_trust};
 
 /// Check whether a repair command may run, and why
 #[derive(Debug, Args)]
@@ -33,25 +33,25 @@ use crate::{project_trust, repair_terms};
   unstuck guard check \"rm -rf node_modules && npm ci\" --working-dir packages/web --json
   unstuck guard --jsonl --root path/to/project < proposals.jsonl
 
-The rules that steps name:
+Rules:
   R0 document   R1 schema       R2 characters    R3 trimming   R4 auto_approve, byte for byte
   R5 require_human, on_unknown  R6 working_dir   R7 timeout    R8 plain commands only
-  R9 [recovery] with a mistake approves nothing  R10 switch, limit, cooldown
-  In full: docs/guide/guard.md"
+  R9 invalid [recovery] approves nothing         R10 switch, limit, cooldown
+  Details: docs/guide/guard.md"
 )]
 pub(crate) struct GuardArgs {
     #[command(subcommand)]
     command: Option<GuardCommand>,
 
-    /// Read one JSON proposal per line (id, document_base64, config, state) from FILE or standard input, print one
-    /// verdict per line
+    /// Read one JSON proposal per line (id, document_base64, config, state) from FILE or standard input, and print
+    /// one verdict per line
     ///
-    /// `config` is the `[recovery]` section, `state` holds `auto_recoveries_this_run`. Trust, watched files and the
-    /// cooldown are treated as satisfied.
+    /// `config` is the `[recovery]` section, `state` holds `auto_recoveries_this_run`. unstuck assumes that trust,
+    /// watched files and the cooldown allow the command.
     #[arg(long, requires = "root")]
     jsonl: bool,
 
-    /// Project root that the proposals are for
+    /// Project root to which the proposals apply
     #[arg(long, value_name = "DIR", requires = "jsonl")]
     root: Option<PathBuf>,
 
@@ -68,6 +68,7 @@ enum GuardCommand {
     /// Explain step by step whether a command would run here, without running it
     ///
     /// Exit code: 0 runs automatically, 3 needs approval, 1 denied or rejected, 2 unstuck error.
+    #[command(after_help = "Example:\n  unstuck guard check \"npm ci\" --working-dir packages/web")]
     Check(CheckArgs),
 }
 
@@ -105,8 +106,8 @@ pub(crate) fn run(args: &GuardArgs, named: Option<&Path>, out: &mut Output) -> R
         (None, Some(root), input) => each_line(root, input.as_deref().map(Path::new), out),
         (None, None, Some(command)) => explain_one(command, &args.options, out),
         (None, None, None) => Err(error_with_hint(
-            "nothing to do",
-            "`unstuck guard \"npm ci\"` explains what would happen to a command",
+            "no command given",
+            "`unstuck guard \"npm ci\"` checks a command",
         )),
     }
 }
@@ -133,7 +134,7 @@ fn each_line(root: &Path, file: Option<&Path>, out: &mut Output) -> Result<ExitC
         let line: ProposalLine = serde_json::from_value(line)?;
         let bytes = BASE64
             .decode(line.document_base64.as_bytes())
-            .context("document_base64 is not Base64")?;
+            .context("document_base64 is not valid Base64")?;
         Ok(verdict_json(&bytes, &root, &line.config, line.state))
     })?;
     Ok(ExitCode::SUCCESS)
@@ -169,7 +170,7 @@ fn verdict_json(bytes: &[u8], root: &ProjectRoot, config: &Value, state: Proposa
 }
 
 fn error_verdict(problem: &str) -> String {
-    format!("nothing of [recovery] counts, because {problem}")
+    format!("[recovery] is ignored: {problem}")
 }
 
 /// The JSON result of `guard check`.
@@ -179,11 +180,10 @@ struct CheckReport<'c> {
     reason: &'c str,
     command: &'c str,
     /// Directory relative to the project root; none if the proposal is rejected.
-    folder: Option<String>,
+    directory: Option<String>,
     /// Execution form: as argv or through a shell.
-    #[serde(rename = "runs")]
     execution: Option<ExecutionForm>,
-    asks_because: &'c [ApprovalReason],
+    approval_reason: &'c [ApprovalReason],
     steps: Vec<CheckReportStep<'c>>,
     notes: Vec<String>,
 }
@@ -200,7 +200,6 @@ struct CheckReportStep<'c> {
     rule: &'static str,
     about: &'static str,
     effect: &'static str,
-    #[serde(rename = "says")]
     explanation: &'c str,
 }
 
@@ -211,12 +210,13 @@ struct CommandCheck<'a> {
 }
 
 fn check_one(args: &CommandCheck<'_>, config: &Config, out: &mut Output) -> Result<ExitCode> {
-    let here = std::env::current_dir().context("cannot tell the current folder")?;
+    let here = std::env::current_dir().context("cannot determine the current directory")?;
     let root = ProjectRoot::open(&project_of(&here))?;
     let (rules, notes) = rules(config, root.path());
     let working_dir = args.options.working_dir.as_deref();
     let document = proposal_document(args.command, working_dir);
-    let standing = repair_terms::policy_context(config, &root, args.command, working_dir);
+    let standing =
+        effective_repair_settings::policy_context(config, &root, args.command, working_dir);
     let weighed = evaluate_proposal(document.to_string().as_bytes(), &root, &rules, &standing);
     let judgement = weighed.command_evaluation();
     if args.options.json {
@@ -234,8 +234,7 @@ fn check_one(args: &CommandCheck<'_>, config: &Config, out: &mut Output) -> Resu
 /// Returns the effective repair rules, with notes about them.
 fn rules(config: &Config, project: &Path) -> (RepairPolicy, Vec<String>) {
     let Some(section) = config.repair_policy(project_trust::project_trust(config, project)) else {
-        let note =
-            "there is no [recovery] section here, so nothing is approved and everything asks";
+        let note = "no [recovery] section, so every command needs approval";
         return (RepairPolicy::default(), vec![note.to_owned()]);
     };
     match section.rules() {
@@ -265,7 +264,7 @@ fn check_report<'c>(
     notes: Vec<String>,
 ) -> CheckReport<'c> {
     let judgement = weighed.command_evaluation();
-    let step = |step: &'c PolicyStep| CheckReportStep {
+    let step = |step: &'c EvaluationStep| CheckReportStep {
         rule: step.rule,
         about: step.subject,
         effect: step.effect.name(),
@@ -275,7 +274,7 @@ fn check_report<'c>(
         verdict: judgement.verdict.name(),
         reason: &judgement.reason,
         command,
-        folder: match weighed {
+        directory: match weighed {
             ProposalEvaluation::Rejected(_) => None,
             ProposalEvaluation::Evaluated(judged) => {
                 Some(judged.folder.relative().display().to_string())
@@ -283,14 +282,14 @@ fn check_report<'c>(
         },
         execution: match &judgement.verdict {
             Verdict::Run(approved) => {
-                Some(match ExecutionPlan::for_text(approved.command_text()) {
-                    ExecutionPlan::Direct(commands) => ExecutionForm::Argv(commands),
-                    ExecutionPlan::Shell(text) => ExecutionForm::Shell(text),
+                Some(match DirectOrShell::for_text(approved.command_text()) {
+                    DirectOrShell::Direct(commands) => ExecutionForm::Argv(commands),
+                    DirectOrShell::Shell(text) => ExecutionForm::Shell(text),
                 })
             }
             _ => None,
         },
-        asks_because: match &judgement.verdict {
+        approval_reason: match &judgement.verdict {
             Verdict::RequireApproval(whys) => whys,
             _ => &[],
         },
@@ -301,13 +300,13 @@ fn check_report<'c>(
 
 fn explain(
     command: &str,
-    judgement: &Evaluation,
+    judgement: &CommandEvaluation,
     notes: &[String],
     out: &mut Output,
 ) -> Result<()> {
     let (style, word) = match &judgement.verdict {
         Verdict::Run(_) => (GREEN, "would run"),
-        Verdict::RequireApproval(_) => (YELLOW, "would ask"),
+        Verdict::RequireApproval(_) => (YELLOW, "needs approval"),
         Verdict::Deny => (RED, "denied"),
         Verdict::RejectProposal => (RED, "rejected"),
     };
@@ -317,20 +316,20 @@ fn explain(
     for step in &judgement.steps {
         // Untrusted rules are ignored, which is neutral for the command.
         let effect = match step.rule {
-            "trust" => "ignored",
-            _ => step.effect.name(),
+            "trust" => "ignored".to_owned(),
+            _ => step.effect.name().replace('_', " "),
         };
         let about = step.subject;
         writeln!(
             out,
-            "  {DIM}{about:<10}{DIM:#}{effect:<9} {} {DIM}({}){DIM:#}",
+            "  {DIM}{about:<10}{DIM:#}{effect:<14} {} {DIM}({}){DIM:#}",
             step.finding, step.rule
         )?;
     }
     if let Verdict::Run(approved) = &judgement.verdict {
-        let how = match ExecutionPlan::for_text(approved.command_text()) {
-            ExecutionPlan::Direct(_) => "without a shell",
-            ExecutionPlan::Shell(_) => "by /bin/sh -c",
+        let how = match DirectOrShell::for_text(approved.command_text()) {
+            DirectOrShell::Direct(_) => "without a shell",
+            DirectOrShell::Shell(_) => "via /bin/sh -c",
         };
         writeln!(
             out,

@@ -26,7 +26,7 @@ pub(crate) fn each_line(
         None => Box::new(io::stdin()),
     };
     for (number, line) in (1_usize..).zip(BufReader::new(input).split(b'\n')) {
-        let line = line.context("cannot read the cases")?;
+        let line = line.context("cannot read the input")?;
         if line.trim_ascii().is_empty() {
             continue;
         }

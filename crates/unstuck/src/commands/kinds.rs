@@ -6,9 +6,10 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
 use unstuck_core::knowledge::{
-    FailureStream, KindKnowledge, Knowledge, Playbook, RuleSpec, ValuePattern,
+    DiagnosisKnowledge, DiagnosisRuleSpec, FailureTextSource, KindKnowledge, RecoveryKnowledge,
+    ValuePattern,
 };
-use unstuck_core::{Category, Classifier, Kind, Layer, UnknownKind};
+use unstuck_core::{Category, Classifier, FailureLayer, Kind, UnknownKind};
 
 use super::failure_input;
 use crate::config::Config;
@@ -18,7 +19,12 @@ use crate::output::{BOLD, DIM, GREEN, Output};
 /// Maximum number of alternatives shown for a condition.
 const MAX_ALTERNATIVES: usize = 8;
 
-const LAYERS: [Layer; 4] = [Layer::Api, Layer::Tool, Layer::Agent, Layer::Infra];
+const LAYERS: [FailureLayer; 4] = [
+    FailureLayer::Api,
+    FailureLayer::Tool,
+    FailureLayer::Agent,
+    FailureLayer::Infra,
+];
 
 /// List the kinds of failures, or show the details of one
 #[derive(Debug, Args)]
@@ -35,7 +41,7 @@ pub(crate) struct KindsArgs {
     #[arg(long)]
     all: bool,
 
-    /// Classify every sample and counterexample, including configured ones, and report mismatches
+    /// Classify every sample and counterexample, including those in your configuration, and report mismatches
     #[arg(long, conflicts_with_all = ["kind", "json", "all"])]
     check: bool,
 
@@ -46,7 +52,7 @@ pub(crate) struct KindsArgs {
 
 pub(crate) fn run(args: &KindsArgs, config: &Config, out: &mut Output) -> Result<()> {
     config.classifier()?;
-    let knowledge = &config.with_user_knowledge(Knowledge::with_samples());
+    let knowledge = &config.with_user_knowledge(DiagnosisKnowledge::with_samples());
     if args.check {
         return check_samples(knowledge, config.classifier()?, out);
     }
@@ -60,9 +66,9 @@ pub(crate) fn run(args: &KindsArgs, config: &Config, out: &mut Output) -> Result
         ),
         (Some(name), json) => {
             let kind = name.parse().map_err(|error: UnknownKind| {
-                error_with_hint(error.to_string(), "`unstuck kinds` lists them all")
+                error_with_hint(error.to_string(), "`unstuck kinds` lists all kinds")
             })?;
-            let playbook = Playbook::new(knowledge)?;
+            let playbook = RecoveryKnowledge::new(knowledge)?;
             if json {
                 out.write_json(&kind_json(kind, &playbook, knowledge))
             } else {
@@ -72,26 +78,23 @@ pub(crate) fn run(args: &KindsArgs, config: &Config, out: &mut Output) -> Result
     }
 }
 
-fn list(knowledge: &Knowledge, out: &mut Output) -> Result<()> {
+fn list(knowledge: &DiagnosisKnowledge, out: &mut Output) -> Result<()> {
     let headings = [
         (
             Category::Transient,
-            "passes by itself: the same again after a wait",
+            "usually passes without a change: retried after a delay",
         ),
-        (
-            Category::Systematic,
-            "comes back unless something is changed",
-        ),
-        (Category::Fatal, "a person has to act"),
+        (Category::Systematic, "recurs unless something changes"),
+        (Category::Fatal, "retrying will not help: needs your input"),
         (
             Category::Code,
-            "the normal work of an agent or developer: not ours to repair",
+            "failure in the code that the agent works on: passed through",
         ),
         (
             Category::Unknown,
-            "one plain retry, or three of an API call, then a person",
+            "1 unchanged retry, or 3 for an API call, then needs your input",
         ),
-        (Category::None, "a success, or a normal end"),
+        (Category::None, "success, or a normal end"),
     ];
     for (category, meaning) in headings {
         writeln!(out, "{BOLD}{category}{BOLD:#} {DIM}({meaning}){DIM:#}")?;
@@ -101,7 +104,7 @@ fn list(knowledge: &Knowledge, out: &mut Output) -> Result<()> {
     }
     writeln!(
         out,
-        "\n`unstuck kinds <kind>` shows how one is recognised and what is done about it."
+        "\n`unstuck kinds <kind>` shows the rules and recovery strategies of a kind."
     )?;
     Ok(())
 }
@@ -122,7 +125,7 @@ fn summary(kind: Kind, file: &KindKnowledge) -> Value {
     })
 }
 
-fn kind_json(kind: Kind, playbook: &Playbook, knowledge: &Knowledge) -> Value {
+fn kind_json(kind: Kind, playbook: &RecoveryKnowledge, knowledge: &DiagnosisKnowledge) -> Value {
     let file = knowledge.kind(kind);
     let mut value = summary(kind, file);
     value["chain"] = LAYERS
@@ -138,8 +141,8 @@ fn kind_json(kind: Kind, playbook: &Playbook, knowledge: &Knowledge) -> Value {
 
 fn show(
     kind: Kind,
-    playbook: &Playbook,
-    knowledge: &Knowledge,
+    playbook: &RecoveryKnowledge,
+    knowledge: &DiagnosisKnowledge,
     whole: bool,
     out: &mut Output,
 ) -> Result<()> {
@@ -153,7 +156,7 @@ fn show(
     if !file.hint.is_empty() {
         writeln!(out, "  {}", file.hint)?;
     }
-    writeln!(out, "\n{BOLD}What is done{BOLD:#}")?;
+    writeln!(out, "\n{BOLD}Recovery{BOLD:#}")?;
     for (layers, lines) in actions_by_layer(kind, file, playbook) {
         writeln!(out, "  {layers}")?;
         for line in lines {
@@ -162,7 +165,7 @@ fn show(
     }
     writeln!(
         out,
-        "\n{BOLD}How it is recognised{BOLD:#} {DIM}(the higher number wins; a later line beats an earlier one){DIM:#}"
+        "\n{BOLD}Rules{BOLD:#} {DIM}(the highest weight wins; later matches weigh more){DIM:#}"
     )?;
     for rule in &file.rule {
         writeln!(out, "  {:>3}  {}", rule.rank(), rule.id)?;
@@ -172,7 +175,7 @@ fn show(
     }
     writeln!(
         out,
-        "\n{} samples and {} look-alikes are tested.",
+        "\nTested with {} samples and {} counterexamples.",
         file.sample.len(),
         file.decoy.len()
     )?;
@@ -183,7 +186,7 @@ fn show(
 fn actions_by_layer(
     kind: Kind,
     file: &KindKnowledge,
-    playbook: &Playbook,
+    playbook: &RecoveryKnowledge,
 ) -> Vec<(String, Vec<String>)> {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for layer in LAYERS {
@@ -198,17 +201,20 @@ fn actions_by_layer(
 
 fn actions_in_layer(
     kind: Kind,
-    layer: Layer,
+    layer: FailureLayer,
     file: &KindKnowledge,
-    playbook: &Playbook,
+    playbook: &RecoveryKnowledge,
 ) -> Vec<String> {
     let Some(level) = file.level(kind, layer) else {
-        return vec!["nothing: it is not ours to recover from".to_owned()];
+        return vec!["none: passed through".to_owned()];
     };
     let retries = file
         .layer_defaults(layer)
         .retries
-        .map(|retries| format!(", at most {retries} retries"))
+        .map(|retries| match retries {
+            1 => ", at most 1 retry".to_owned(),
+            retries => format!(", at most {retries} retries"),
+        })
         .unwrap_or_default();
     let mut lines = vec![format!("starts at level {level}{retries}")];
     lines.extend(
@@ -219,7 +225,7 @@ fn actions_in_layer(
                     .strategy(&link.strategy)
                     .map_or("", |strategy| strategy.title.as_str());
                 format!(
-                    "{number}. {} ({}, {:.0} %)",
+                    "{number}. {} ({}, confidence {:.0}%)",
                     title,
                     link.strategy,
                     link.confidence * 100.0
@@ -230,7 +236,7 @@ fn actions_in_layer(
 }
 
 /// Renders the conditions of a rule, one sentence each, with at most `most` alternatives.
-fn conditions(rule: &RuleSpec, most: usize) -> Vec<String> {
+fn conditions(rule: &DiagnosisRuleSpec, most: usize) -> Vec<String> {
     let mut all = Vec::new();
     let mut say = |label: &str, values: Vec<String>| {
         if !values.is_empty() {
@@ -245,7 +251,7 @@ fn conditions(rule: &RuleSpec, most: usize) -> Vec<String> {
         }
     };
     let numbers = |list: &[i32]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
-    let names = |list: &[FailureStream]| {
+    let names = |list: &[FailureTextSource]| {
         list.iter()
             .map(|stream| format!("{stream:?}").to_lowercase())
             .collect::<Vec<_>>()
@@ -277,7 +283,7 @@ fn conditions(rule: &RuleSpec, most: usize) -> Vec<String> {
     say("one of", rule.any.clone());
     say("all of", rule.all.clone());
     say("none of", rule.none.clone());
-    say("looked for in", names(&rule.stream));
+    say("searched in", names(&rule.stream));
     say("empty or unknown:", names(&rule.blank));
     say("known to be empty:", names(&rule.empty));
     say(
@@ -297,16 +303,16 @@ fn conditions(rule: &RuleSpec, most: usize) -> Vec<String> {
     say(
         "also",
         rule.on_warning
-            .then(|| "on a line that only warns".to_owned())
+            .then(|| "on warning lines".to_owned())
             .into_iter()
             .collect(),
     );
     all
 }
 
-fn on_success(rule: &RuleSpec) -> String {
+fn on_success(rule: &DiagnosisRuleSpec) -> String {
     let layers: Vec<_> = rule.success_layer.iter().map(|one| one.name()).collect();
-    let said = "when the exit code says that all is well";
+    let said = "when the exit code reports success";
     if layers.is_empty() {
         said.to_owned()
     } else {
@@ -315,7 +321,11 @@ fn on_success(rule: &RuleSpec) -> String {
 }
 
 /// Classifies every sample and counterexample.
-fn check_samples(knowledge: &Knowledge, classifier: &Classifier, out: &mut Output) -> Result<()> {
+fn check_samples(
+    knowledge: &DiagnosisKnowledge,
+    classifier: &Classifier,
+    out: &mut Output,
+) -> Result<()> {
     let mut wrong = Vec::new();
     let mut tried = 0_usize;
     for (kind, file) in &knowledge.kinds {
@@ -329,9 +339,9 @@ fn check_samples(knowledge: &Knowledge, classifier: &Classifier, out: &mut Outpu
             let diagnosis = classifier.diagnose(&case.clone().into_failure(), &now);
             tried += 1;
             if (diagnosis.kind == *kind) != must {
-                let should = if must { "should be" } else { "must not be" };
+                let should = if must { "expected" } else { "must not be" };
                 wrong.push(format!(
-                    "{should} {kind}, is {} by {}: {}",
+                    "{should} {kind}, got {} (rule {}): {}",
                     diagnosis.kind, diagnosis.evidence.rule, diagnosis.evidence.line
                 ));
             }
@@ -340,17 +350,17 @@ fn check_samples(knowledge: &Knowledge, classifier: &Classifier, out: &mut Outpu
     if wrong.is_empty() {
         writeln!(
             out,
-            "{GREEN}ok{GREEN:#}: {tried} samples and look-alikes are diagnosed as they should be"
+            "{GREEN}ok{GREEN:#}: all {tried} samples and counterexamples are diagnosed correctly"
         )?;
         return Ok(());
     }
     let count = wrong.len();
     Err(error_with_hint(
         format!(
-            "{count} of {tried} samples are diagnosed wrongly:\n  {}",
+            "{count} of {tried} samples are misdiagnosed:\n  {}",
             wrong.join("\n  ")
         ),
-        "make the rule more precise, or give it a higher priority",
+        "make the rule more specific, or raise its priority",
     ))
 }
 

@@ -10,8 +10,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
-use unstuck_core::knowledge::Playbook;
-use unstuck_core::planner::{
+use unstuck_core::knowledge::RecoveryKnowledge;
+use unstuck_core::recovery_plan::{
     DEFAULT_SCRATCH_DIR, PlanRequest, PlannedStrategy, TaskType, failure_directory, plan,
 };
 use unstuck_core::{Classifier, ClockReading, Diagnosis, Failure};
@@ -19,12 +19,12 @@ use unstuck_core::{Classifier, ClockReading, Diagnosis, Failure};
 use super::classify;
 use super::failure_input::{self, FailureArgs};
 use crate::config::Config;
-use crate::environment;
+use crate::environment_variables;
 use crate::output::{BOLD, DIM, Output};
 
 /// Show how to recover from a failure: the most promising strategy first, human input last
 ///
-/// A plan is only a proposal: nothing is executed.
+/// A plan is only a proposal: unstuck executes nothing.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck plan --command 'git clone https://github.com/u/r' --exit-code 127 err.txt
@@ -38,24 +38,24 @@ pub(crate) struct PlanArgs {
     #[command(flatten)]
     limits: LimitArgs,
 
-    /// Print the plan as JSON: an array, the first strategy first
+    /// Print the plan as a JSON array, the first strategy first
     #[arg(long)]
     json: bool,
 
-    /// Read one JSON case per line from FILE or standard input, print one plan per line
+    /// Read one JSON case per line from FILE or standard input, and print one plan per line
     #[arg(long, conflicts_with = "json")]
     jsonl: bool,
 }
 
 /// Tools and restrictions of the agent.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "What a plan may use")]
+#[command(next_help_heading = "Tools and restrictions")]
 struct LimitArgs {
-    /// Tools that the agent has, such as Bash,Read,Write [default: all usual ones]
+    /// Tools that the agent has, such as Bash,Read,Write [default: all common tools]
     #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
     tools: Option<Vec<String>>,
 
-    /// Programs that may be used [default: those on PATH]
+    /// Programs that the plan may use [default: the programs on PATH]
     #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
     programs: Option<Vec<String>>,
 
@@ -67,11 +67,11 @@ struct LimitArgs {
     #[arg(long, value_delimiter = ',', value_name = "WORD,…")]
     allow: Vec<String>,
 
-    /// Directory that the agent may work in
+    /// Directory in which the agent may work
     #[arg(long, value_name = "DIR")]
     root: Option<String>,
 
-    /// Directory that the agent may always write to
+    /// Directory to which the agent may always write
     #[arg(long, value_name = "DIR", default_value = DEFAULT_SCRATCH_DIR)]
     sandbox: String,
 
@@ -79,7 +79,7 @@ struct LimitArgs {
     #[arg(long, value_name = "JSON", value_parser = |text: &str| serde_json::from_str::<Value>(text))]
     args: Option<Value>,
 
-    /// Task mode: exploring prefers strategies that change nothing
+    /// Task mode: exploratory prefers strategies that change nothing
     #[arg(long, value_enum)]
     task: Option<TaskMode>,
 }
@@ -109,7 +109,7 @@ pub(crate) fn run(args: &PlanArgs, config: &Config, out: &mut Output) -> Result<
 
 struct PlanBuilder<'a> {
     classifier: &'a Classifier,
-    playbook: Playbook,
+    playbook: RecoveryKnowledge,
     programs: Vec<String>,
     limits: &'a LimitArgs,
 }
@@ -117,12 +117,12 @@ struct PlanBuilder<'a> {
 impl<'a> PlanBuilder<'a> {
     fn new(config: &'a Config, limits: &'a LimitArgs) -> Result<Self> {
         let classifier = config.classifier()?;
-        let playbook = Playbook::new(classifier.knowledge())
-            .context("the configuration does not fit the knowledge")?;
+        let playbook = RecoveryKnowledge::new(classifier.knowledge())
+            .context("invalid kinds or strategies in the configuration")?;
         let programs = limits
             .programs
             .clone()
-            .unwrap_or_else(|| environment::program_names().into_iter().collect());
+            .unwrap_or_else(|| environment_variables::program_names().into_iter().collect());
         Ok(Self {
             classifier,
             playbook,
@@ -163,9 +163,9 @@ fn program_names(folder: &Path) -> Vec<String> {
     names
 }
 
-fn show(plan: &[PlannedStrategy], playbook: &Playbook, out: &mut Output) -> Result<()> {
+fn show(plan: &[PlannedStrategy], playbook: &RecoveryKnowledge, out: &mut Output) -> Result<()> {
     if plan.is_empty() {
-        writeln!(out, "\nThere is nothing to recover from.")?;
+        writeln!(out, "\nNothing to recover from.")?;
     }
     for one in plan {
         let title = playbook
@@ -178,7 +178,7 @@ fn show(plan: &[PlannedStrategy], playbook: &Playbook, out: &mut Output) -> Resu
         };
         writeln!(
             out,
-            "\n{BOLD}{}. {title}{BOLD:#} {DIM}({}, {:.0} %, about {} {turns}){DIM:#}",
+            "\n{BOLD}{}. {title}{BOLD:#} {DIM}({}, confidence {:.0}%, about {} {turns}){DIM:#}",
             one.priority,
             one.strategy,
             one.confidence * 100.0,

@@ -33,22 +33,25 @@ pub(crate) struct PolicyArgs {
 #[derive(Debug, Subcommand)]
 enum PolicyCommand {
     /// List the available policies
+    #[command(after_help = "Example:\n  unstuck policy list")]
     List {
         /// Print as JSON
         #[arg(long)]
         json: bool,
     },
     /// Show one policy, or the effective one
+    #[command(after_help = "Example:\n  unstuck policy show patient")]
     Show {
-        /// Policy id [default: the configured one, else resilient]
+        /// Policy id [default: the configured policy, otherwise resilient]
         id: Option<String>,
-        /// Print as JSON, as the REST API serves it
+        /// Print JSON in the format of the REST API
         #[arg(long)]
         json: bool,
     },
     /// Check policies in JSON or TOML files, or the effective configuration
+    #[command(after_help = "Example:\n  unstuck policy check my-policy.json")]
     Check {
-        /// Files with one policy each
+        /// Files that contain one policy each
         files: Vec<PathBuf>,
     },
 }
@@ -81,8 +84,8 @@ fn find<'c>(config: &'c Config, id: Option<&str>) -> Result<&'c RetryPolicy> {
     found.ok_or_else(|| {
         let known: Vec<_> = config.policies().map(|policy| policy.id.as_str()).collect();
         error_with_hint(
-            format!("there is no policy `{wanted}`"),
-            format!("there are {}", known.join(", ")),
+            format!("unknown policy `{wanted}`"),
+            format!("available policies: {}", known.join(", ")),
         )
     })
 }
@@ -104,7 +107,7 @@ fn policy_summary(policy: &RetryPolicy) -> String {
         return "no retries".to_owned();
     }
     let model = if policy.auto_switch_model {
-        "changes the model by itself"
+        "switches the model automatically"
     } else {
         "keeps the model"
     };
@@ -163,12 +166,12 @@ fn rows(policy: &RetryPolicy) -> [(&'static str, String); 8] {
     [
         ("retries", retries(policy)),
         ("waits", waits_in_full(policy)),
-        ("repeats", retryable_text(policy)),
+        ("retries on", retryable_text(policy)),
         ("model", model),
         ("asks", asks),
-        ("longest wait", duration_or(policy.max_wait, "any")),
-        ("in all", duration_or(policy.max_elapsed, "any time")),
-        ("money", usd_or(policy.max_cost, "no cap")),
+        ("longest wait", duration_or(policy.max_wait, "unlimited")),
+        ("total time", duration_or(policy.max_elapsed, "unlimited")),
+        ("budget", usd_or(policy.max_cost, "unlimited")),
     ]
 }
 
@@ -207,22 +210,25 @@ fn retryable_text(policy: &RetryPolicy) -> String {
 fn model_and_approval_text(policy: &RetryPolicy) -> (String, String) {
     if !policy.auto_switch_model {
         return (
-            "is never changed without asking".to_owned(),
-            "when the ways are used up".to_owned(),
+            "never switched without approval".to_owned(),
+            "when all strategies are exhausted".to_owned(),
         );
     }
-    let above = usd_or(policy.confirm_above, "any amount");
+    let approval = match policy.confirm_above {
+        Some(usd) => format!("before a model switch costs more than ${usd} extra"),
+        None => "when all strategies are exhausted".to_owned(),
+    };
     (
         format!(
-            "may change by itself after {} retries",
+            "switched automatically after {} retries",
             policy.switch_model_after_retries
         ),
-        format!("before a dearer model costs more than {above}"),
+        approval,
     )
 }
 
 fn usd_or(usd: Option<f64>, none: &str) -> String {
-    usd.map_or_else(|| none.to_owned(), |usd| format!("{usd} USD"))
+    usd.map_or_else(|| none.to_owned(), |usd| format!("${usd}"))
 }
 
 fn duration_or(limit: Option<Duration>, none: &str) -> String {
@@ -246,7 +252,7 @@ fn check_config(config: &Config, out: &mut Output) -> Result<()> {
         .collect::<Vec<_>>()
         .join(", ");
     let from = if from.is_empty() {
-        "no configuration file, so the built-in".to_owned()
+        "no configuration file, using defaults".to_owned()
     } else {
         from
     };
@@ -290,8 +296,8 @@ fn read_policy(path: &Path) -> Result<RetryPolicy> {
             .map(|problem| format!("\n  {problem}"))
             .collect::<String>();
         error_with_hint(
-            format!("{} is not a policy:{problems}", path.display()),
-            "`unstuck policy show resilient --json` shows every field",
+            format!("invalid policy {}:{problems}", path.display()),
+            "`unstuck policy show resilient --json` shows all fields",
         )
     })
 }

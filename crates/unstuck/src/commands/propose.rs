@@ -18,26 +18,26 @@ use unstuck_repair::project_dir::ProjectRoot;
 use unstuck_repair::proposal_file::ProposalFile;
 
 use crate::config::Config;
-use crate::environment;
+use crate::environment_variables;
 use crate::error_report::{error_with_hint, refusal};
 use crate::output::{BOLD, Output};
 use crate::paths::project_of;
-use crate::{clock, repair_terms};
+use crate::{clock, effective_repair_settings};
 
 /// Propose a repair of the environment; for agents whose tests cannot run
 ///
-/// Runs nothing. Inside a supervised agent, the proposal is stored for unstuck, which evaluates it by the owner's rules
-/// when the agent ends. Elsewhere, it is only checked and the verdict is printed.
+/// Runs nothing. Inside a supervised agent, stores the proposal; unstuck evaluates it by the owner's rules when the
+/// agent ends. Elsewhere, only checks the proposal and prints the verdict.
 #[derive(Debug, Args)]
 #[command(
     arg_required_else_help = true,
     after_help = "Examples:
-  unstuck propose --command 'npm ci' --category dependency --root-cause 'node_modules is incomplete' \\
+  unstuck propose --command 'npm ci' --category dependency --root-cause 'no node_modules' \\
     --pattern 'Cannot find module' --evidence \"test.log:12: Cannot find module 'is-odd'\" --confidence high
   unstuck propose recovery.json
   unstuck propose - < recovery.json
 
-Exit codes: 0 put where unstuck looks for it, or it would run; 3 it would ask a person; 1 refused."
+Exit codes: 0 stored for evaluation, or would run; 3 needs approval; 1 denied or rejected."
 )]
 pub(crate) struct ProposeArgs {
     /// Proposal as JSON; `-` for standard input
@@ -48,12 +48,17 @@ pub(crate) struct ProposeArgs {
     )]
     file: Option<PathBuf>,
 
-    /// Command that would fix it
+    /// Command that fixes the failure
     #[arg(long, value_name = "CMD", requires_all = ["root_cause", "evidence"])]
     command: Option<String>,
 
     /// Category of the failure
-    #[arg(long, value_enum, default_value = "dependency", value_name = "WHAT")]
+    #[arg(
+        long,
+        value_enum,
+        default_value = "dependency",
+        value_name = "CATEGORY"
+    )]
     category: Category,
 
     /// Root cause of the failure
@@ -65,7 +70,12 @@ pub(crate) struct ProposeArgs {
     evidence: Vec<String>,
 
     /// Regular expression that matches the failure text
-    #[arg(long, value_name = "REGEX", default_value = "")]
+    #[arg(
+        long,
+        value_name = "REGEX",
+        default_value = "",
+        hide_default_value = true
+    )]
     pattern: String,
 
     /// Expected outcome
@@ -73,7 +83,7 @@ pub(crate) struct ProposeArgs {
     expected: String,
 
     /// Confidence: high for an exact known pattern, low for a guess
-    #[arg(long, value_enum, default_value = "medium", value_name = "HOW")]
+    #[arg(long, value_enum, default_value = "medium", value_name = "LEVEL")]
     confidence: ConfidenceArg,
 
     /// Working directory, relative to the project root
@@ -109,25 +119,26 @@ pub(crate) fn run(args: &ProposeArgs, config: &Config, out: &mut Output) -> Resu
     let bytes = proposal_document(args)?;
     let proposal = Proposal::parse(&bytes).map_err(|error| {
         refusal(
-            format!("the proposal is refused as a whole: {error}"),
-            "`unstuck propose --help` shows one that is taken",
+            format!("invalid proposal: {error}"),
+            "`unstuck propose --help` shows a valid one",
         )
     })?;
-    if let Some(path) = environment::variable("UNSTUCK_RECOVERY_FILE") {
+    if let Some(path) = environment_variables::variable("UNSTUCK_RECOVERY_FILE") {
         write_atomically(Path::new(&path), &bytes)?;
         writeln!(
             out,
-            "proposed: {BOLD}{}{BOLD:#}; unstuck looks at it when you have ended",
+            "proposed: {BOLD}{}{BOLD:#}; unstuck evaluates it when you exit",
             sanitize(&proposal.recovery.command)
         )?;
         return Ok(ExitCode::SUCCESS);
     }
-    let here = std::env::current_dir().context("cannot tell the current folder")?;
+    let here = std::env::current_dir().context("cannot determine the current directory")?;
     let root = ProjectRoot::open(&project_of(&here))?;
-    let rules = repair_terms::command_rules(config, root.path())?;
+    let rules = effective_repair_settings::command_rules(config, root.path())?;
     let file = ProposalFile::from_bytes(bytes);
     let (command, folder) = (&proposal.recovery.command, &proposal.recovery.working_dir);
-    let standing = repair_terms::policy_context(config, &root, command, folder.as_deref());
+    let standing =
+        effective_repair_settings::policy_context(config, &root, command, folder.as_deref());
     let weighed = evaluate_proposal(&file.bytes, &root, &rules, &standing);
     let judged = weighed.command_evaluation();
     writeln!(
@@ -138,9 +149,11 @@ pub(crate) fn run(args: &ProposeArgs, config: &Config, out: &mut Output) -> Resu
     )?;
     writeln!(
         out,
-        "nothing was run: `unstuck repair -- CHECK` runs a check, and what may repair it"
+        "nothing was run; `unstuck repair -- CHECK` runs a check and applies allowed fixes"
     )?;
-    Ok(repair_terms::verdict_exit_code(&judged.verdict))
+    Ok(effective_repair_settings::verdict_exit_code(
+        &judged.verdict,
+    ))
 }
 
 fn proposal_document(args: &ProposeArgs) -> Result<Vec<u8>> {
@@ -155,20 +168,20 @@ fn proposal_document(args: &ProposeArgs) -> Result<Vec<u8>> {
         (Some(path), _) => match ProposalFile::read(path) {
             Ok(Some(file)) => Ok(file.bytes),
             Ok(None) => Err(error_with_hint(
-                format!("there is no file {}", path.display()),
-                "name a file with a proposal, or give --command, --root-cause and --evidence",
+                format!("{} not found", path.display()),
+                "pass a proposal file, or --command, --root-cause and --evidence",
             )),
             Err(error) => Err(refusal(
                 format!("{}: {error}", path.display()),
-                "`unstuck propose --help` shows one that is taken",
+                "`unstuck propose --help` shows a valid one",
             )),
         },
         (None, Some(command)) => Ok(serde_json::to_vec_pretty(&proposal_from_flags(
             args, command,
         ))?),
         (None, None) => Err(error_with_hint(
-            "there is nothing to propose",
-            "unstuck propose --help",
+            "nothing to propose",
+            "see `unstuck propose --help`",
         )),
     }
 }

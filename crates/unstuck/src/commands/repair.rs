@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use unstuck_core::command_policy::sanitize;
 use unstuck_core::event::Event;
-use unstuck_core::planner::shell_quote;
+use unstuck_core::recovery_plan::shell_quote;
 use unstuck_core::repair::{default_check, default_check_probes};
 use unstuck_core::session_state::RepairRecord;
 use unstuck_core::views::RunProjection;
@@ -20,34 +20,34 @@ use super::exec;
 use super::run_result::report_result;
 use crate::command_context::CommandContext;
 use crate::config::Config;
+use crate::effective_repair_settings;
 use crate::error_report::{error_with_hint, refusal};
-use crate::gateway::GatewayMode;
+use crate::gateway::PrivateGatewayMode;
 use crate::output::Output;
 use crate::paths::project_of;
-use crate::repair_terms;
 use crate::run_history::RunHistory;
-use crate::run_session::{self, Verbosity};
-use crate::{completion, project_trust, runtime};
+use crate::run_supervision::{self, Verbosity};
+use crate::{async_runtime, project_trust, shell_completion};
 
 /// Run a project's check, diagnose the failure, and apply allowed fixes
 ///
-/// If the check fails, a matching fix is selected: first from your auto_approve, then from the built-in catalog.
-/// Allowed fixes run; others are proposed and wait for `unstuck approve`. Then the check runs again.
+/// If the check fails, unstuck selects a matching fix: first from your auto_approve, then from the built-in catalog.
+/// It runs allowed fixes and proposes others, which wait for `unstuck approve`. Then it runs the check again.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  unstuck repair                  (the check that the project itself suggests, such as npm test)
+  unstuck repair                  (the project's default check, such as npm test)
   unstuck repair -- make test
   unstuck repair --ask -- npm test
-  unstuck repair --undo k3v9      (restores what its newest repair changed)
+  unstuck repair --undo k3v9      (reverts the changes of its newest repair)
 
-Exit codes: 0 the check passes; 3 a repair is proposed, `unstuck approve` allows it; otherwise the check's own.")]
+Exit codes: 0 the check passes; 3 a repair needs approval (`unstuck approve`); otherwise, the check's own exit code.")]
 pub(crate) struct RepairArgs {
     /// Ask before every fix, even if auto_approve allows it
     #[arg(long)]
     ask: bool,
 
     /// Undo the work tree changes of the run's newest repair (ignored files, such as node_modules, stay)
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["ask", "check"], add = completion::runs())]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["ask", "check"], add = shell_completion::runs())]
     undo: Option<String>,
 
     /// Suppress unstuck's own output
@@ -58,7 +58,7 @@ pub(crate) struct RepairArgs {
     #[arg(long)]
     json: bool,
 
-    /// Check and its arguments [default: suggested by the project]
+    /// Check and its arguments [default: the project's default check]
     #[arg(trailing_var_arg = true, value_name = "CHECK")]
     check: Vec<String>,
 }
@@ -79,7 +79,7 @@ pub(crate) fn run(
     if let Some(letters) = &args.undo {
         return undo(letters, session, out).map(|()| ExitCode::SUCCESS);
     }
-    let here = std::env::current_dir().context("cannot tell the current folder")?;
+    let here = std::env::current_dir().context("cannot determine the current directory")?;
     let project = project_of(&here);
     let check = if !args.check.is_empty() {
         args.check.clone()
@@ -97,24 +97,23 @@ pub(crate) fn run(
         RequestedRepairMode::Auto
     };
     let request = exec::check_request(check, config, wish)?;
-    let mut repairs = repair_terms::repair_setup(config, &request.project, wish, !args.quiet)?;
+    let mut repairs =
+        effective_repair_settings::repair_setup(config, &request.project, wish, !args.quiet)?;
     if args.check.is_empty() {
         let words: Vec<_> = request
             .command
             .iter()
             .map(|word| shell_quote(word))
             .collect();
-        repairs
-            .notes
-            .push(format!("the check is `{}`", words.join(" ")));
+        repairs.notes.push(format!("check: `{}`", words.join(" ")));
     }
-    let finished = run_session::run_command(
+    let finished = run_supervision::run_command(
         session,
         config,
         request,
         told,
         repairs,
-        GatewayMode::Configured,
+        PrivateGatewayMode::Configured,
     )?;
     report_result(&finished, &args.json.into(), out)
 }
@@ -124,8 +123,8 @@ fn default_check_of(project: &Path) -> Result<Vec<String>> {
     let facts = probe_project(project, project, None, &default_check_probes());
     default_check(&facts).ok_or_else(|| {
         error_with_hint(
-            format!("{} does not tell how it is checked", project.display()),
-            "name the check: unstuck repair -- COMMAND",
+            format!("cannot determine the check of {}", project.display()),
+            "specify it: unstuck repair -- COMMAND",
         )
     })
 }
@@ -134,11 +133,11 @@ fn default_check_of(project: &Path) -> Result<Vec<String>> {
 fn undo(letters: &str, session: &CommandContext<'_>, out: &mut Output) -> Result<()> {
     if let Some(why) = project_trust::agent_evidence() {
         return Err(refusal(
-            format!("only a person can undo a repair: {why}"),
-            "do it in a terminal of your own",
+            format!("only a human can undo a repair: {why}"),
+            "run it in your own terminal",
         ));
     }
-    let (run, events) = runtime::block_on(async {
+    let (run, events) = async_runtime::block_on(async {
         let history = RunHistory::open(session.store).await?;
         let run = history.find(Some(letters)).await?;
         let events = history.events(&run.id).await?;
@@ -152,20 +151,20 @@ fn undo(letters: &str, session: &CommandContext<'_>, out: &mut Output) -> Result
     let short = run.id.short();
     let Some(repair) = repair else {
         return Err(refusal(
-            format!("run {short} has repaired nothing"),
-            "`unstuck runs` lists what there is",
+            format!("run {short} has no repairs"),
+            "`unstuck runs` lists all runs",
         ));
     };
-    let state = run_session::state_dir(session.store);
+    let state = run_supervision::state_dir(session.store);
     let snapshots = SnapshotStore::open(Path::new(&run.project), &run.id, &state)?;
     let kept = snapshots.find(&before_repair_label(&repair.proposed.id))?;
     let Some(before) = kept else {
         return Err(refusal(
             format!(
-                "the work tree before `{}` was not kept",
+                "no snapshot of the work tree before `{}`",
                 sanitize(&repair.proposed.command)
             ),
-            "only in a git repository can a repair be undone",
+            "repairs can be undone only in a git repository",
         ));
     };
     let after = events
@@ -177,18 +176,21 @@ fn undo(letters: &str, session: &CommandContext<'_>, out: &mut Output) -> Result
         });
     if after.as_ref() != Some(&snapshots.current()?.tree) {
         return Err(refusal(
-            "the work tree was changed since the repair, and that would be lost",
+            "the work tree has changed since the repair; undo would discard these changes",
             format!(
-                "`git diff {} --` shows all that differs from before the repair",
+                "`git diff {} --` shows all differences from before the repair",
                 before.tree
             ),
         ));
     }
     let restored = snapshots.restore(&before)?;
-    let files = restored.written.len() + restored.removed.len();
+    let files = match restored.written.len() + restored.removed.len() {
+        1 => "1 file".to_owned(),
+        count => format!("{count} files"),
+    };
     writeln!(
         out,
-        "undone: what `{}` had changed ({files} files); ignored files were left as they are",
+        "reverted the changes of `{}` ({files}); ignored files are unchanged",
         sanitize(&repair.proposed.command)
     )?;
     Ok(())

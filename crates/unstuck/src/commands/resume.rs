@@ -9,9 +9,9 @@ use anyhow::Result;
 use clap::Args;
 use unstuck_core::duration;
 use unstuck_core::escalation::EscalationAnswer;
-use unstuck_core::event::PipelineStarted;
+use unstuck_core::event::RecordedPipelineSettings;
 use unstuck_core::pipeline::{ROLE_REMOVED, RoleChange};
-use unstuck_core::project_settings::ProjectSettings;
+use unstuck_core::project_settings_snapshot::ProjectSettingsSnapshot;
 use unstuck_core::views::{RunStatus, RunSummary};
 use unstuck_run::runner::pipeline::{PipelineSpec, ResumeOptions};
 use unstuck_run::runner::{AttemptOptions, RunError, RunResult, why_not_resumable};
@@ -22,21 +22,21 @@ use super::run_result::{report_pipeline_result, report_result};
 use crate::choice_prompt::ChoicePrompt;
 use crate::command_context::CommandContext;
 use crate::config::Config;
+use crate::effective_repair_settings;
 use crate::error_report::refusal;
-use crate::gateway::GatewayMode;
+use crate::gateway::PrivateGatewayMode;
 use crate::output::Output;
 use crate::paths::current_project;
 use crate::pipeline_from_config::{self, PipelineOptions};
-use crate::project_changes::{self, OnChanges};
-use crate::repair_terms;
+use crate::project_setting_changes::{self, OnSettingChanges};
 use crate::run_history::RunHistory;
-use crate::run_rendering::{is_gateway_client, run_title};
-use crate::run_session::{
-    self, CommandResume, OriginalStart, PipelineMode, PipelineTask, SupervisedRun, Verbosity,
-    state_dir,
+use crate::run_supervision::{
+    self, CommandRunToResume, OriginalStart, PipelineStartMode, PipelineTask, SupervisedRunEnd,
+    Verbosity, state_dir,
 };
-use crate::text_display::truncate;
-use crate::{clock, completion, escalation_answers, runtime};
+use crate::run_title::{is_gateway_client, run_title};
+use crate::sanitized_text::truncate;
+use crate::{async_runtime, clock, escalation_answers, shell_completion};
 
 /// Statuses that can be resumed; failed runs only if they are pipelines.
 const UNFINISHED: [RunStatus; 5] = [
@@ -52,25 +52,24 @@ const MAX_CANDIDATES: usize = 30;
 
 /// Resume an interrupted, crashed or blocked run
 ///
-/// A wait that is not over continues; one that is over ends at once. An interrupted attempt is repeated. A pipeline
-/// reuses successful outputs and continues at the failed role.
+/// Continues a wait that is not over; if the wait is over, retries immediately. Repeats an interrupted attempt. A
+/// pipeline reuses successful outputs and continues at the failed role.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  unstuck resume          (the unfinished run of this project; agents before
-                           plain commands)
+  unstuck resume          (the unfinished run of this project; agents first)
   unstuck resume k3v9
-  unstuck resume --all    (all runs of this project that crashed or that a
-                           shutdown ended, in the background; --everywhere:
-                           of all projects)
-  unstuck resume --restart planner    (run it again, with all that depend on it)
+  unstuck resume --all    (all runs of this project that crashed or were
+                           ended by a shutdown, in the background; with
+                           --everywhere: of all projects)
+  unstuck resume --restart planner    (re-run it and all roles that depend on it)
 
-Exit codes: as of `unstuck exec`; 1 when there is nothing to resume, or when several runs could be meant.")]
+Exit codes: as for `unstuck exec`; 1 nothing to resume, or several runs match.")]
 pub(crate) struct ResumeArgs {
-    /// Id prefix of the run [default: the only unfinished one of this project]
-    #[arg(value_name = "RUN", add = completion::runs())]
+    /// Id prefix of the run [default: the only unfinished run of this project]
+    #[arg(value_name = "RUN", add = shell_completion::runs())]
     run: Option<String>,
 
-    /// Resume every run of this project that crashed or was ended by a shutdown, in the background
+    /// Resume, in the background, every run of this project that crashed or that a shutdown ended
     #[arg(long, conflicts_with_all = ["run", "restart", "accept_changes", "no_gateway", "json"])]
     all: bool,
 
@@ -78,11 +77,11 @@ pub(crate) struct ResumeArgs {
     #[arg(long, requires = "all")]
     everywhere: bool,
 
-    /// Re-run this role although it is done, and all roles that depend on it (repeatable)
+    /// Re-run this role even if it is done, and all roles that depend on it (repeatable)
     #[arg(long, value_name = "ROLE")]
     restart: Vec<String>,
 
-    /// Continue even if the project's configuration or the inputs of outputs have changed
+    /// Continue even if the project's configuration or the inputs of finished roles have changed
     #[arg(long)]
     accept_changes: bool,
 
@@ -112,27 +111,26 @@ pub(crate) struct ResumeRequest<'a> {
     /// If set, outputs are reused even if their inputs have changed.
     pub(crate) accept_changes: bool,
     /// Handling of changes in the project's configuration.
-    pub(crate) on_changes: OnChanges,
+    pub(crate) on_changes: OnSettingChanges,
     pub(crate) restart: &'a [String],
     pub(crate) options: PipelineOptions,
     pub(crate) verbosity: Verbosity,
     pub(crate) json: bool,
-    pub(crate) gateway: GatewayMode,
+    pub(crate) gateway: PrivateGatewayMode,
 }
 
 pub(crate) fn run(
     args: &ResumeArgs,
-    config: &Config,
     session: &CommandContext<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
     if args.all {
         return resume_all::run(args.everywhere, args.quiet, session, out);
     }
-    let candidates = runtime::block_on(find(args, session))?;
+    let candidates = async_runtime::block_on(find(args, session))?;
     let taken = ResumeRequest {
         accept_changes: args.accept_changes,
-        on_changes: OnChanges::from_flags(args.accept_changes, args.hold_changes),
+        on_changes: OnSettingChanges::from_flags(args.accept_changes, args.hold_changes),
         restart: &args.restart,
         options: PipelineOptions {
             keep_trying: args.keep_trying,
@@ -144,39 +142,37 @@ pub(crate) fn run(
             Verbosity::All
         },
         json: args.json,
-        gateway: GatewayMode::from_flag(args.no_gateway),
+        gateway: PrivateGatewayMode::from_flag(args.no_gateway),
     };
-    resume_first_possible(candidates, &taken, config, session, out)
+    resume_first_possible(candidates, &taken, session, out)
 }
 
 /// Resumes the newest unfinished pipeline of this project.
 pub(crate) fn resume_newest_pipeline(
     taken: &ResumeRequest<'_>,
-    config: &Config,
     session: &CommandContext<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
-    let candidates = runtime::block_on(async {
+    let candidates = async_runtime::block_on(async {
         let history = RunHistory::open(session.store).await?;
         history.newest(&UNFINISHED, MAX_CANDIDATES).await
     })?;
     let is_pipeline = |run: &RunSummary| run.roles.is_some();
     let candidates = candidates.into_iter().filter(is_pipeline).collect();
-    resume_first_possible(candidates, taken, config, session, out)
+    resume_first_possible(candidates, taken, session, out)
 }
 
 /// Resumes the first run that can be resumed.
 pub(crate) fn resume_first_possible(
     candidates: Vec<RunSummary>,
     taken: &ResumeRequest<'_>,
-    config: &Config,
     session: &CommandContext<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
     let mut candidates = candidates.into_iter().peekable();
     let mut first_refusal = None;
     while let Some(run) = candidates.next() {
-        match resume_run(&run, taken, config, session, out) {
+        match resume_run(&run, taken, session, out) {
             // A run that cannot be resumed does not block the others.
             Err(error) if is_refusal(&error) && candidates.peek().is_some() => {
                 first_refusal.get_or_insert((error, run));
@@ -189,33 +185,28 @@ pub(crate) fn resume_first_possible(
         }
     }
     Err(refusal(
-        "there is nothing to resume in this project",
-        "`unstuck runs --status crashed,interrupted,awaiting_human` lists what is left elsewhere",
+        "nothing to resume in this project",
+        "`unstuck runs --status crashed,interrupted,awaiting_human` lists unfinished runs of all projects",
     ))
 }
 
 fn resume_run(
     run: &RunSummary,
     taken: &ResumeRequest<'_>,
-    config: &Config,
     session: &CommandContext<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
     let done = match run.roles {
-        Some(_) => resume_pipeline(run, taken, session).map(SupervisedRun::from),
+        Some(_) => resume_pipeline(run, taken, session).map(SupervisedRunEnd::from),
         None => resume_command(run, taken, session),
     };
     match done {
         Err(error)
-            if is_driven_elsewhere(&error)
-                && runtime::block_on(has_open_escalation(session, run))? =>
+            if is_supervised_elsewhere(&error)
+                && async_runtime::block_on(has_open_escalation(session, run))? =>
         {
-            resolve_escalations(config, session, run)?;
-            writeln!(
-                out,
-                "run {} continues in the process that waits for it",
-                run.id
-            )?;
+            resolve_escalations(session, run)?;
+            writeln!(out, "run {} continues in the waiting process", run.id)?;
             Ok(ExitCode::SUCCESS)
         }
         Err(error) => Err(error),
@@ -231,8 +222,8 @@ fn resume_command(
     run: &RunSummary,
     taken: &ResumeRequest<'_>,
     session: &CommandContext<'_>,
-) -> Result<SupervisedRun> {
-    let (events, options) = runtime::block_on(async {
+) -> Result<SupervisedRunEnd> {
+    let (events, options) = async_runtime::block_on(async {
         let history = RunHistory::open(session.store).await?;
         let timeline = history.timeline(&run.id).await?;
         let spec = timeline.run.sole_session();
@@ -241,7 +232,7 @@ fn resume_command(
         let options = options.and_then(Result::ok).unwrap_or_default();
         Ok((history.events(&run.id).await?, options))
     })?;
-    let config = &project_changes::load_for_resume(
+    let config = &project_setting_changes::load_for_resume(
         run,
         &events,
         session.sources(),
@@ -249,11 +240,12 @@ fn resume_command(
         session,
     )?;
     let project = PathBuf::from(&run.project);
-    let mut repairs = repair_terms::repair_setup_unattended(config, &project, options.repair)?;
-    let held = project_changes::change_lines(config.held_changes());
+    let mut repairs =
+        effective_repair_settings::repair_setup_unattended(config, &project, options.repair)?;
+    let held = project_setting_changes::change_lines(config.unapproved_changes());
     if !held.is_empty() {
         repairs.notes.push(format!(
-            "the project's configuration was changed since the run began, which does not count for it:\n{}",
+            "the project's configuration has changed since the run started; this run ignores the changes:\n{}",
             held.join("\n")
         ));
     }
@@ -262,8 +254,8 @@ fn resume_command(
         project,
         tty: options.tty,
     };
-    let resumed = CommandResume::new(&run.id, taken.options.keep_trying, config);
-    run_session::resume_command(
+    let resumed = CommandRunToResume::new(&run.id, taken.options.keep_trying, config);
+    run_supervision::resume_command(
         session,
         config,
         resumed,
@@ -279,7 +271,7 @@ fn resume_pipeline(
     taken: &ResumeRequest<'_>,
     session: &CommandContext<'_>,
 ) -> Result<RunResult> {
-    let (timeline, events) = runtime::block_on(async {
+    let (timeline, events) = async_runtime::block_on(async {
         let history = RunHistory::open(session.store).await?;
         let timeline = history.timeline(&run.id).await?;
         Ok((timeline, history.events(&run.id).await?))
@@ -288,8 +280,13 @@ fn resume_pipeline(
     let path = then.and_then(|then| then.config_path.as_deref());
     let project = Path::new(&run.project);
     let sources = pipeline_from_config::sources_for_run(path, session.sources())?;
-    let config =
-        project_changes::load_for_resume(run, &events, sources, &taken.on_changes, session)?;
+    let config = project_setting_changes::load_for_resume(
+        run,
+        &events,
+        sources,
+        &taken.on_changes,
+        session,
+    )?;
     let wanted = PipelineOptions {
         task: task(taken, then, &config),
         ..taken.options.clone()
@@ -302,9 +299,11 @@ fn resume_pipeline(
         pipeline_from_config::check_task(&plan)?;
         Ok(plan)
     };
-    let reload = |accepted: Option<&ProjectSettings>| {
+    let reload = |accepted: Option<&ProjectSettingsSnapshot>| {
         let sources = pipeline_from_config::sources_for_run(path, session.sources())?;
-        planned(&project_changes::load_for_run(project, sources, accepted)?)
+        planned(&project_setting_changes::load_for_run(
+            project, sources, accepted,
+        )?)
     };
     let again = ResumeOptions {
         restart: taken.restart.to_vec(),
@@ -312,18 +311,18 @@ fn resume_pipeline(
     };
     let pipeline = PipelineTask {
         plan: planned(&config)?,
-        mode: PipelineMode::Resume(run.id.clone(), again),
+        mode: PipelineStartMode::Resume(run.id.clone(), again),
         reload: &reload,
         notes: Vec::new(),
         gateway: taken.gateway,
     };
-    run_session::run_pipeline(session, &config, pipeline, taken.verbosity)
+    run_supervision::run_pipeline(session, &config, pipeline, taken.verbosity)
 }
 
 /// Returns the task: from the command line, from the original start, or from the configuration.
 fn task(
     taken: &ResumeRequest<'_>,
-    then: Option<&PipelineStarted>,
+    then: Option<&RecordedPipelineSettings>,
     config: &Config,
 ) -> Option<String> {
     let said_then = then.filter(|then| then.command.iter().any(|word| word == "--task"));
@@ -384,7 +383,7 @@ async fn find(args: &ResumeArgs, session: &CommandContext<'_>) -> Result<Vec<Run
         let candidates = ChoicePrompt {
             what: "unfinished runs in this project",
             lines: left.iter().map(candidate_line).collect(),
-            hint: "name one: `unstuck resume RUN`; `unstuck abort RUN` ends one".to_owned(),
+            hint: "specify one: `unstuck resume RUN`; `unstuck abort RUN` aborts one".to_owned(),
         };
         left = vec![left.swap_remove(candidates.choose()?)];
     }
@@ -415,7 +414,7 @@ fn is_refusal(error: &anyhow::Error) -> bool {
 }
 
 /// True if another process supervises the run.
-fn is_driven_elsewhere(error: &anyhow::Error) -> bool {
+fn is_supervised_elsewhere(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(RunError::AlreadyActive { .. }))
 }
 
@@ -429,11 +428,7 @@ async fn has_open_escalation(session: &CommandContext<'_>, run: &RunSummary) -> 
 }
 
 /// Resolves every escalation of a run as fixed manually.
-fn resolve_escalations(
-    config: &Config,
-    session: &CommandContext<'_>,
-    run: &RunSummary,
-) -> Result<()> {
+fn resolve_escalations(session: &CommandContext<'_>, run: &RunSummary) -> Result<()> {
     let filter = EscalationFilter {
         run: Some(run.id.clone()),
         ..EscalationFilter::default()
@@ -444,13 +439,7 @@ fn resolve_escalations(
     // A budget is raised only by an answer to its own escalation.
     let (money, others): (Vec<_>, Vec<_>) = open.partition(|one| one.request.is_about_budget());
     for question in &others {
-        escalation_answers::answer_as_user(
-            question,
-            EscalationAnswer::Resolve,
-            "",
-            config,
-            session,
-        )?;
+        escalation_answers::answer_as_user(question, EscalationAnswer::Resolve, "", session)?;
     }
     match money.into_iter().next().filter(|_| others.is_empty()) {
         None => Ok(()),
@@ -466,7 +455,7 @@ fn resolve_escalations(
 /// Lists the changed inputs line by line, and the options.
 fn inputs_changed_error(run: &RunSummary, changes: &[RoleChange]) -> anyhow::Error {
     let mut lines = vec![format!(
-        "run {} cannot go on as it is: what it has done was made from something else",
+        "cannot resume run {}: inputs of completed roles have changed",
         run.id
     )];
     let mut roles = Vec::new();
@@ -486,13 +475,13 @@ fn inputs_changed_error(run: &RunSummary, changes: &[RoleChange]) -> anyhow::Err
         .map(|role| format!("--restart {role}"))
         .collect();
     let restart = if restart.is_empty() {
-        "`unstuck run` starts anew".to_owned()
+        "`unstuck run` starts a new run".to_owned()
     } else {
-        format!("{} runs them again", restart.join(" "))
+        format!("{} re-runs them", restart.join(" "))
     };
     refusal(
         lines.join("\n"),
-        format!("--accept-changes reuses their outputs all the same; {restart}"),
+        format!("--accept-changes reuses their outputs anyway; {restart}"),
     )
 }
 
@@ -503,14 +492,14 @@ fn with_hint(error: anyhow::Error, run: &RunSummary) -> anyhow::Error {
         Some(RunError::NotResumable { .. }) => refusal(
             error.to_string(),
             format!(
-                "`unstuck show {short}` tells how it went; `unstuck exec` or `unstuck run` starts anew"
+                "`unstuck show {short}` shows its result; `unstuck exec` or `unstuck run` starts a new run"
             ),
         ),
         Some(RunError::InputsChanged { changes, .. }) => inputs_changed_error(run, changes),
         Some(RunError::BudgetApprovalPending { question, .. }) => refusal(
             error.to_string(),
             format!(
-                "`unstuck approve {question}` allows more; `unstuck abort {question}` ends the run"
+                "`unstuck approve {question}` raises the budget; `unstuck abort {question}` aborts the run"
             ),
         ),
         Some(RunError::AlreadyActive {
@@ -521,7 +510,7 @@ fn with_hint(error: anyhow::Error, run: &RunSummary) -> anyhow::Error {
                 run.id,
                 clock::format_time(*seen)
             ),
-            format!("`unstuck logs -f {short}` shows what it does"),
+            format!("`unstuck logs -f {short}` follows its output"),
         ),
         _ => error,
     }

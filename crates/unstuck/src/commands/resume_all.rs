@@ -16,10 +16,10 @@ use crate::error_report::refusal;
 use crate::output::Output;
 use crate::paths::{abbreviate_home, current_project};
 use crate::run_history::{RunEntry, RunHistory};
-use crate::run_rendering::{is_gateway_client, run_title};
-use crate::run_session::state_dir;
-use crate::text_display::truncate;
-use crate::{child_process, clock, runtime};
+use crate::run_supervision::state_dir;
+use crate::run_title::{is_gateway_client, run_title};
+use crate::sanitized_text::truncate;
+use crate::{async_runtime, clock, unstuck_subprocess};
 
 /// A run with this many consecutive crashes without progress is left to a human.
 const MAX_CRASHES: u32 = 3;
@@ -38,7 +38,7 @@ pub(super) fn run(
     out: &mut Output,
 ) -> Result<ExitCode> {
     let project = (!everywhere).then(current_project);
-    let listed = runtime::block_on(find(project, session))?;
+    let listed = async_runtime::block_on(find(project, session))?;
     let mut not_resumed = 0;
     for one in &listed {
         let run = &one.run;
@@ -61,7 +61,7 @@ pub(super) fn run(
         0 => Ok(ExitCode::SUCCESS),
         n => Err(refusal(
             format!("{n} of {} could not be resumed", listed.len()),
-            "`unstuck runs --status crashed,interrupted` lists them; `unstuck abort RUN` ends one",
+            "`unstuck runs --status crashed,interrupted` lists them; `unstuck abort RUN` aborts one",
         )),
     }
 }
@@ -87,7 +87,7 @@ async fn find(project: Option<String>, session: &CommandContext<'_>) -> Result<V
 
 /// Resumes a run in the background; returns its process id, or why it was not resumed.
 fn resume(run: &RunSummary, session: &CommandContext<'_>) -> Result<Result<u32, String>> {
-    let events = runtime::block_on(async {
+    let events = async_runtime::block_on(async {
         let history = RunHistory::open(session.store).await?;
         history.events(&run.id).await
     })?;
@@ -97,15 +97,18 @@ fn resume(run: &RunSummary, session: &CommandContext<'_>) -> Result<Result<u32, 
     let crashes = consecutive_crashes(&events);
     if crashes >= MAX_CRASHES {
         return Ok(Err(format!(
-            "it crashed {crashes} times in a row without any progress; `unstuck resume {}` resumes it all the same",
+            "crashed {crashes} times in a row without progress; `unstuck resume {}` resumes it anyway",
             run.id.short()
         )));
     }
     let project = Path::new(&run.project);
     if !project.is_dir() {
-        return Ok(Err(format!("{} is gone", abbreviate_home(&run.project))));
+        return Ok(Err(format!(
+            "{} no longer exists",
+            abbreviate_home(&run.project)
+        )));
     }
-    let mut child = match child_process::spawn_detached_resume(&run.id, project, session) {
+    let mut child = match unstuck_subprocess::spawn_detached_resume(&run.id, project, session) {
         Ok(child) => child,
         Err(error) => return Ok(Err(error.to_string())),
     };
@@ -116,7 +119,7 @@ fn resume(run: &RunSummary, session: &CommandContext<'_>) -> Result<Result<u32, 
         Err(format!(
             "see {}",
             abbreviate_home(
-                &child_process::resume_log_path(&run.id, session)
+                &unstuck_subprocess::resume_log_path(&run.id, session)
                     .display()
                     .to_string()
             )
@@ -130,7 +133,7 @@ fn wait_until_supervised(
     child: &mut Child,
     session: &CommandContext<'_>,
 ) -> Result<bool> {
-    runtime::block_on(async {
+    async_runtime::block_on(async {
         let found =
             tokio::time::timeout(RESUME_TIMEOUT, poll_supervised(run, child, session)).await;
         found.unwrap_or(Ok(false))

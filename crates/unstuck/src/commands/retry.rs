@@ -19,34 +19,33 @@ use unstuck_core::{RunId, duration};
 
 use super::resume::{self, ResumeRequest};
 use crate::command_context::CommandContext;
-use crate::config::Config;
 use crate::error_report::refusal;
 use crate::escalation_answers::EscalationSelector;
-use crate::gateway::GatewayMode;
+use crate::gateway::PrivateGatewayMode;
 use crate::output::{DIM, Output};
 use crate::pipeline_from_config::PipelineOptions;
-use crate::project_changes::{self, OnChanges};
+use crate::project_setting_changes::{self, OnSettingChanges};
 use crate::run_history::RunHistory;
-use crate::run_session::Verbosity;
+use crate::run_supervision::Verbosity;
 use crate::session_retry::{RetryChanges, RetryEffect, RetryTarget};
-use crate::{completion, escalation_answers, runtime};
+use crate::{async_runtime, escalation_answers, shell_completion};
 
 /// Retry with additional instructions
 ///
-/// For a waiting run, this is its answer. A failed run is retried in its own directory; earlier attempts stay in its
+/// Answers the request of a waiting run. Retries a failed run in its own directory; earlier attempts stay in its
 /// history.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck retry k3v9 --say \"use the staging database\"
-  unstuck retry k3v9 --context                   (tells the agent the error, the stack trace and its output)
+  unstuck retry k3v9 --context                   (sends the error, stack trace and output)
   unstuck retry k3v9 --model claude-opus-5-5 --timeout 40m
-  unstuck retry k3v9-2 --context --show          (what would be sent; nothing is done)
+  unstuck retry k3v9-2 --context --show          (only shows the prompt)
   unstuck retry --last --say \"skip the slow tests\"
 
-Exit codes: as of `unstuck exec`; 1 when there is nothing to retry, it was answered, it is active, or inside a supervised agent.")]
+Exit codes: as for `unstuck exec`; 1 nothing to retry, already answered, run active, or inside a supervised agent.")]
 pub(crate) struct RetryArgs {
     /// Id prefix of the request, run or session [default: the open request of this project]
-    #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new(), add = completion::runs())]
+    #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new(), add = shell_completion::runs())]
     id: Option<String>,
 
     /// Answer the newest request of this project
@@ -54,7 +53,13 @@ pub(crate) struct RetryArgs {
     last: bool,
 
     /// Additional instructions, appended to the prompt
-    #[arg(long, value_name = "TEXT", visible_alias = "note", default_value = "")]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        visible_alias = "note",
+        default_value = "",
+        hide_default_value = true
+    )]
     say: String,
 
     /// Include the failure: the error, the stack trace, the failing output
@@ -73,7 +78,7 @@ pub(crate) struct RetryArgs {
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     timeout: Option<Duration>,
 
-    /// Only show the prompt that would be sent
+    /// Only show the prompt that unstuck would send
     #[arg(long)]
     show: bool,
 
@@ -95,7 +100,6 @@ impl RetryArgs {
 
 pub(crate) fn run(
     args: &RetryArgs,
-    config: &Config,
     session: &CommandContext<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
@@ -108,14 +112,15 @@ pub(crate) fn run(
     }
     if different == RetryChanges::default() && subject.escalation().is_some() {
         return Err(refusal(
-            "retry needs a message, or something to change",
-            "unstuck retry ID --say \"what to do differently\", or --context, --model, --timeout; `unstuck resolve` retries it unchanged",
+            "a message or a change is required",
+            "unstuck retry ID --say \"what to do differently\", or --context, --model, --timeout; `unstuck resolve` retries unchanged",
         ));
     }
     let run = subject.run.clone();
-    let mut on_changes = OnChanges::from_flags(args.accept_changes, false);
+    let mut on_changes = OnSettingChanges::from_flags(args.accept_changes, false);
     if !subject.is_driven() {
-        on_changes = project_changes::confirm_changes(&run, subject.events(), on_changes, session)?;
+        on_changes =
+            project_setting_changes::confirm_changes(&run, subject.events(), on_changes, session)?;
     }
     let follows = subject.retry(&different, &escalation_answers::current_user(), session)?;
     if !args.quiet {
@@ -127,7 +132,7 @@ pub(crate) fn run(
     match follows {
         RetryEffect::Delivered => {
             let id = &run.id;
-            writeln!(out, "run {id} continues in the process that waits for it")?;
+            writeln!(out, "run {id} continues in the waiting process")?;
             Ok(ExitCode::SUCCESS)
         }
         RetryEffect::NeedsResume { restart } => {
@@ -142,9 +147,9 @@ pub(crate) fn run(
                     Verbosity::All
                 },
                 json: false,
-                gateway: GatewayMode::Configured,
+                gateway: PrivateGatewayMode::Configured,
             };
-            resume_run(&run, &taken, config, session, out)
+            resume_run(&run, &taken, session, out)
         }
     }
 }
@@ -153,15 +158,14 @@ pub(crate) fn run(
 fn resume_run(
     run: &RunSummary,
     taken: &ResumeRequest<'_>,
-    config: &Config,
     session: &CommandContext<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
-    let run = runtime::block_on(async {
+    let run = async_runtime::block_on(async {
         let history = RunHistory::open(session.store).await?;
         history.find(Some(run.id.as_str())).await
     })?;
-    resume::resume_first_possible(vec![run], taken, config, session, out)
+    resume::resume_first_possible(vec![run], taken, session, out)
 }
 
 impl RetryArgs {
@@ -215,7 +219,7 @@ impl RetryArgs {
             }
             None => (id.as_str(), None),
         };
-        let run = runtime::block_on(async {
+        let run = async_runtime::block_on(async {
             let history = RunHistory::open(session.store).await?;
             history.find(Some(letters)).await
         })?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::Args;
 use unstuck_core::duration;
-use unstuck_core::project_settings::ProjectSettings;
+use unstuck_core::project_settings_snapshot::ProjectSettingsSnapshot;
 use unstuck_run::runner::RunError;
 use unstuck_run::runner::pipeline::{PipelineSpec, RoleSelection};
 
@@ -15,27 +15,27 @@ use super::resume;
 use super::run_result::report_pipeline_result;
 use crate::command_context::CommandContext;
 use crate::config::Config;
+use crate::effective_repair_settings::{self, RepairModeArg};
 use crate::error_report::{error_with_hint, refusal};
-use crate::gateway::GatewayMode;
+use crate::gateway::PrivateGatewayMode;
 use crate::output::Output;
 use crate::paths::project_of;
 use crate::pipeline_from_config::{self, PipelineOptions};
-use crate::project_changes::{self, OnChanges};
-use crate::repair_terms::{self, RepairModeArg};
-use crate::run_session::{self, PipelineMode, PipelineTask, Verbosity};
+use crate::project_setting_changes::{self, OnSettingChanges};
+use crate::run_supervision::{self, PipelineStartMode, PipelineTask, Verbosity};
 
 /// Run the pipeline defined in unstuck.toml
 ///
-/// Independent roles run in parallel. A loop repeats the roles until the work is done. Failures are recovered as with
-/// `unstuck exec`. Outputs are in .unstuck/runs/RUN/roles.
+/// Independent roles run in parallel. A loop repeats the roles until the work is done. unstuck recovers from failures
+/// as `unstuck exec` does. Outputs are in .unstuck/runs/RUN/roles.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck run --task \"add a search field to the shop\"
   unstuck run --config review.toml --only reviewer
-  unstuck run --from tester                  (what comes before is taken from an earlier run)
+  unstuck run --from tester                  (reuses earlier outputs of a previous run)
   unstuck run --resume-from-failure          (the same as `unstuck resume`)
 
-A first unstuck.toml:
+Minimal unstuck.toml:
   [[role]]
   id = \"planner\"
   agent = \"claude\"
@@ -50,11 +50,11 @@ A first unstuck.toml:
   allowed_tools = [\"Edit\", \"Write\", \"Bash\"]
 
 Exit codes:
-  0    done, also after recovery
-  1    a role failed, or there is nothing to resume
-  2    an error of unstuck itself, or of the configuration
-  3    a person is needed; `unstuck resume` goes on
-  130  interrupted; `unstuck resume` goes on")]
+  0    success, including after recovery
+  1    a role failed, or nothing to resume
+  2    unstuck error (usage, configuration, database)
+  3    needs your input; `unstuck resume` continues
+  130  interrupted; `unstuck resume` continues")]
 pub(crate) struct RunArgs {
     /// Task text; replaces {{ task }} in prompts
     #[arg(long, short, value_name = "TEXT")]
@@ -64,7 +64,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "ROLE", conflicts_with = "from")]
     only: Option<String>,
 
-    /// Start at this role; reuse earlier outputs from an earlier run
+    /// Start at this role; reuse the outputs of earlier roles from an earlier run
     #[arg(long, value_name = "ROLE")]
     from: Option<String>,
 
@@ -84,8 +84,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     keep_trying: Option<Duration>,
 
-    /// Repair the environment: auto runs fixes that your `[recovery]` allows, ask asks before each, off disables
-    /// repairs [default: auto if the configuration has `[recovery]`, else off]
+    /// Repair the environment: auto runs the fixes that your `[recovery]` allows, ask asks before each fix, off
+    /// disables repairs [default: auto if the configuration has `[recovery]`, otherwise off]
     #[arg(long, value_name = "WHEN", value_enum)]
     repair: Option<RepairModeArg>,
 
@@ -97,7 +97,8 @@ pub(crate) struct RunArgs {
     #[arg(long, conflicts_with_all = ["only", "from"])]
     resume_from_failure: bool,
 
-    /// With --resume-from-failure: continue even if the project's configuration or the inputs of outputs have changed
+    /// With --resume-from-failure: continue even if the project's configuration or the inputs of finished roles have
+    /// changed
     #[arg(long, requires = "resume_from_failure")]
     accept_changes: bool,
 
@@ -153,39 +154,39 @@ pub(crate) fn run(
     if args.resume_from_failure {
         let again = resume::ResumeRequest {
             accept_changes: args.accept_changes,
-            on_changes: OnChanges::from_flags(args.accept_changes, false),
+            on_changes: OnSettingChanges::from_flags(args.accept_changes, false),
             restart: &args.restart,
             options: args.options(),
             verbosity: args.verbosity(),
             json: args.json,
-            gateway: GatewayMode::from_flag(args.no_gateway),
+            gateway: PrivateGatewayMode::from_flag(args.no_gateway),
         };
-        return resume::resume_newest_pipeline(&again, config, session, out);
+        return resume::resume_newest_pipeline(&again, session, out);
     }
-    let here = std::env::current_dir().context("cannot tell the current folder")?;
-    let repairs = repair_terms::repair_setup(
+    let here = std::env::current_dir().context("cannot determine the current directory")?;
+    let repairs = effective_repair_settings::repair_setup(
         config,
         &project_of(&here),
         RepairModeArg::resolve(args.repair),
         !args.quiet,
     )?;
     let (plan, selection) = selected_roles(args, config, &here)?;
-    let reload = |accepted: Option<&ProjectSettings>| {
-        let config = project_changes::load_for_run(&here, session.sources(), accepted)?;
+    let reload = |accepted: Option<&ProjectSettingsSnapshot>| {
+        let config = project_setting_changes::load_for_run(&here, session.sources(), accepted)?;
         selected_roles(args, &config, &here).map(|(plan, _)| plan)
     };
     let pipeline = PipelineTask {
         plan,
-        mode: PipelineMode::Start(selection),
+        mode: PipelineStartMode::Start(selection),
         reload: &reload,
         notes: repairs.notes,
-        gateway: GatewayMode::from_flag(args.no_gateway),
+        gateway: PrivateGatewayMode::from_flag(args.no_gateway),
     };
-    let done = run_session::run_pipeline(session, config, pipeline, args.verbosity());
+    let done = run_supervision::run_pipeline(session, config, pipeline, args.verbosity());
     let done = done.map_err(|error| match error.downcast_ref() {
         Some(RunError::NoOutput { .. }) => refusal(
             error.to_string(),
-            "run the whole pipeline once, or begin at an earlier role",
+            "run the whole pipeline once, or start at an earlier role",
         ),
         _ => error,
     })?;
@@ -215,7 +216,7 @@ fn check_role<'a>(role: &'a str, config: &Config) -> Result<&'a str> {
     }
     let ids: Vec<_> = config.roles().iter().map(|role| role.id.as_str()).collect();
     Err(error_with_hint(
-        format!("there is no role `{role}`"),
-        format!("there are {}", ids.join(", ")),
+        format!("unknown role `{role}`"),
+        format!("available roles: {}", ids.join(", ")),
     ))
 }

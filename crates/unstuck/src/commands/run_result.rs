@@ -10,12 +10,12 @@ use unstuck_core::event::RunFinished;
 use unstuck_core::money::round_usd;
 use unstuck_run::runner::{ChildExit, RunResult, write_atomically};
 
+use crate::async_runtime;
 use crate::command_context::CommandContext;
 use crate::error_report::is_closed_pipe;
 use crate::output::Output;
 use crate::run_history::RunHistory;
-use crate::run_session::SupervisedRun;
-use crate::runtime;
+use crate::run_supervision::SupervisedRunEnd;
 
 /// The JSON result of a run.
 #[derive(Debug, Serialize)]
@@ -30,7 +30,7 @@ pub(super) struct RunResultJson<'a> {
 
 /// Target of the JSON result.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum JsonTarget {
+pub(crate) enum JsonResultDestination {
     /// No JSON output.
     None,
     /// Standard output, as its last line.
@@ -39,7 +39,7 @@ pub(crate) enum JsonTarget {
     File(PathBuf),
 }
 
-impl JsonTarget {
+impl JsonResultDestination {
     /// Parses the optional value of `--json`: none for standard output, or a file name.
     pub(super) fn from_flag(flag: Option<&str>) -> Self {
         match flag {
@@ -50,7 +50,7 @@ impl JsonTarget {
     }
 }
 
-impl From<bool> for JsonTarget {
+impl From<bool> for JsonResultDestination {
     fn from(wanted: bool) -> Self {
         if wanted { Self::Stdout } else { Self::None }
     }
@@ -58,19 +58,19 @@ impl From<bool> for JsonTarget {
 
 /// Reports the result of a run.
 pub(super) fn report_result(
-    supervised: &SupervisedRun,
-    json: &JsonTarget,
+    supervised: &SupervisedRunEnd,
+    json: &JsonResultDestination,
     out: &mut Output,
 ) -> Result<ExitCode> {
     let finished = &supervised.finished;
     match json {
-        JsonTarget::None => {}
-        JsonTarget::Stdout => match write_line(supervised, out) {
+        JsonResultDestination::None => {}
+        JsonResultDestination::Stdout => match write_line(supervised, out) {
             // The reader closed our output: keep the failure as the result.
             Err(error) if is_closed_pipe(&error) => {}
             written => written?,
         },
-        JsonTarget::File(path) => {
+        JsonResultDestination::File(path) => {
             let mut text = serde_json::to_vec(&result_json(finished))?;
             text.push(b'\n');
             write_atomically(path, &text)
@@ -81,7 +81,7 @@ pub(super) fn report_result(
 }
 
 /// Writes the summary on a line of its own, even if the command's output has no final newline.
-fn write_line(supervised: &SupervisedRun, out: &mut Output) -> Result<()> {
+fn write_line(supervised: &SupervisedRunEnd, out: &mut Output) -> Result<()> {
     if supervised.is_line_open {
         writeln!(out)?;
     }
@@ -116,7 +116,7 @@ pub(super) fn report_pipeline_result(
 ) -> Result<ExitCode> {
     if json {
         let mut told = serde_json::to_value(result_json(finished))?;
-        let timeline = runtime::block_on(async {
+        let timeline = async_runtime::block_on(async {
             let history = RunHistory::open(session.store).await?;
             history.timeline(&finished.run).await
         })?;

@@ -15,9 +15,9 @@ use crate::command_context::CommandContext;
 use crate::output::{DIM, Output};
 use crate::paths::{abbreviate_home, project_at};
 use crate::run_history::{RunEntry, RunHistory};
-use crate::run_rendering::{run_title, status_style};
+use crate::run_title::{run_title, status_style};
 use crate::text_columns::{fit_with_facts, width};
-use crate::{clock, completion, runtime};
+use crate::{async_runtime, clock, shell_completion};
 
 /// Minimum width of the command column before other columns are dropped.
 const MIN_COMMAND_WIDTH: usize = 16;
@@ -27,7 +27,7 @@ const MIN_COMMAND_WIDTH: usize = 16;
 #[command(after_help = "Examples:
   unstuck runs
   unstuck runs --status awaiting_human,waiting
-  unstuck runs --status crashed       (what a crash or a reboot interrupted; `unstuck resume --all` resumes it)
+  unstuck runs --status crashed       (after a crash or reboot; see `unstuck resume --all`)
   unstuck runs --project . --since 24h
   unstuck runs --kind rate_limit --json")]
 pub(crate) struct RunsArgs {
@@ -42,11 +42,11 @@ pub(crate) struct RunsArgs {
     status: Vec<RunStatus>,
 
     /// Only runs of the project that this directory belongs to
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
 
     /// Only runs whose newest failure is of this kind
-    #[arg(long, value_name = "KIND", add = completion::kinds())]
+    #[arg(long, value_name = "KIND", add = shell_completion::kinds())]
     kind: Option<Kind>,
 
     /// Only runs started within this period, such as 24h
@@ -64,7 +64,7 @@ pub(crate) struct RunsArgs {
 
 fn status_parser() -> impl TypedValueParser<Value = RunStatus> {
     PossibleValuesParser::new(RunStatus::ALL.map(RunStatus::name))
-        .try_map(|name| RunStatus::from_name(&name).ok_or("there is no such status"))
+        .try_map(|name| RunStatus::from_name(&name).ok_or("unknown status"))
 }
 
 pub(crate) fn run(args: &RunsArgs, session: &CommandContext<'_>, out: &mut Output) -> Result<()> {
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &RunsArgs, session: &CommandContext<'_>, out: &mut Outpu
         limit: Some(args.limit),
         ..RunFilter::default()
     };
-    let runs = runtime::block_on(async {
+    let runs = async_runtime::block_on(async {
         let history = RunHistory::open(session.store).await?;
         history.run_entries(&filter, now).await
     })?;
@@ -106,7 +106,7 @@ impl RunsArgs {
         if narrowed {
             "No runs match."
         } else {
-            "No runs. `unstuck exec -- COMMAND` makes one, `unstuck demo` shows how."
+            "No runs. Start one with `unstuck exec -- COMMAND`, or try `unstuck demo`."
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `unstuck serve`: a gateway for all agents of this machine, with REST API and dashboard at one address.
 #![expect(
     clippy::disallowed_methods,
-    reason = "files in the state folder, out of the agents' reach"
+    reason = "files in the state directory, which agents cannot access"
 )]
 
 use std::fs;
@@ -24,23 +24,23 @@ use unstuck_gateway::{
 };
 use unstuck_run::process::StopRequest;
 use unstuck_web::WebState;
-use unstuck_web::auth::{RejectedTokens, Scope};
+use unstuck_web::auth::{RejectedTokenReport, Scope};
 
 use super::exec::gateway_policy;
 use crate::command_context::CommandContext;
 use crate::config::Config;
-use crate::environment;
+use crate::environment_variables;
 use crate::error_report::error_with_hint;
 use crate::gateway::{
     CountingRecorder, GatewayKnowledge, follow_decisions, follow_spending, from_config, from_flag,
     gateway_settings, notice_line, session_label, store_recorder,
 };
 use crate::listen_address;
-use crate::notifications::{ConfiguredNotifier, DeliveryTask};
+use crate::notifications::{ConfiguredNotifier, NotificationDeliveryTask};
 use crate::output::{BOLD, DIM, Output};
 use crate::project_trust;
 use crate::redacted_stderr::RedactedStderr;
-use crate::run_session::listen;
+use crate::run_supervision::listen;
 use crate::server_registry;
 use crate::web::{self, GatewayPolicyLoader, RouterBridge, WebParts};
 
@@ -52,23 +52,23 @@ const SHUTDOWN_NOTICE_DELAY: Duration = Duration::from_millis(200);
 
 /// Serve the dashboard, the REST API, and a gateway that retries failed LLM API calls
 ///
-/// Open the printed link to see active runs and pending requests. To use the gateway, set the base URL of a program to
-/// one of those printed; `unstuck exec` and `unstuck run` start their own gateway automatically.
+/// Open the printed link to see active runs and pending requests. To use the gateway, set the base URL of a program
+/// to one of the printed URLs; `unstuck exec` and `unstuck run` start their own gateway automatically.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  unstuck serve                       (open the link that it prints; it logs you in once)
-  unstuck token create                (for the REST API: curl -H \"Authorization: Bearer $TOKEN\" …/api/runs)
-  curl http://127.0.0.1:4141/api/runs                           (looking needs no token on this machine)
-  export ANTHROPIC_BASE_URL=http://127.0.0.1:4141/anthropic     (in the terminal of the agent)
+  unstuck serve                       (open the printed link; it logs you in once)
+  unstuck token create                (for the REST API: send it as a bearer token)
+  curl http://127.0.0.1:4141/api/runs                           (reads need no token locally)
+  export ANTHROPIC_BASE_URL=http://127.0.0.1:4141/anthropic     (in the agent's terminal)
 
-  unstuck serve --upstream anthropic=https://api.anthropic.com --upstream anthropic=https://spare.example
+  unstuck serve --upstream anthropic=https://spare.example
   unstuck serve --listen 127.0.0.1:0 --port-file /tmp/port --quiet
   unstuck serve --listen 0.0.0.0:4141 --token-file ~/.config/unstuck/token
                                       (clients send it in the header x-unstuck-token)
 
 Exit codes:
-  0    ended by Ctrl-C or SIGTERM
-  2    an error: the port is taken, an address is none, the configuration is not in order")]
+  0    stopped by Ctrl-C or SIGTERM
+  2    unstuck error: port in use, invalid address, invalid configuration")]
 pub(crate) struct ServeArgs {
     /// Listen address; port 0 picks a free port [default: 127.0.0.1:4141]
     #[arg(long, value_name = "ADDR:PORT", value_parser = listen_address::parse_listen_address)]
@@ -78,20 +78,20 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "FILE")]
     port_file: Option<PathBuf>,
 
-    /// Upstream API: anthropic=URL, openai=URL (including /v1) or gemini=URL; several of one protocol are fallbacks, in
-    /// order [default: from the configuration, else the providers' own]
+    /// Upstream API: anthropic=URL, openai=URL (including /v1) or gemini=URL; several URLs for one protocol are
+    /// fallbacks, in order [default: from the configuration, otherwise the provider's URL]
     #[arg(long, value_name = "PROTOCOL=URL", value_parser = from_flag)]
     upstream: Vec<Upstream>,
 
-    /// Read the token that clients must send from this file (or set UNSTUCK_TOKEN); required beyond loopback
+    /// File with the token that clients must send (or set UNSTUCK_TOKEN); required for addresses other than loopback
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 
-    /// Host name by which this server is reached (repeatable)
+    /// Host name that browsers use for this server (repeatable)
     #[arg(long, value_name = "NAME")]
     host: Vec<String>,
 
-    /// Retry policy: standard, patient, critical, thrifty, off, or a custom one
+    /// Retry policy: resilient, standard, patient, critical, thrifty, pipeline, off, or a custom one
     #[arg(
         long,
         value_name = "NAME",
@@ -146,11 +146,11 @@ fn serve_settings(
     if let Some(file) = config.ignored_upstreams().filter(|_| upstreams.is_empty()) {
         return Err(error_with_hint(
             format!(
-                "{} {}, so its [gateway.upstreams] do not count, and keys would go to other addresses than those that you named",
+                "{} {}, so its [gateway.upstreams] are ignored and keys would be sent to other addresses",
                 file.file.display(),
                 file.reason
             ),
-            "start it in another folder, such as cd /; or name them with --upstream PROTOCOL=URL",
+            "start it in another directory, such as /, or set the upstreams with --upstream PROTOCOL=URL",
         ));
     }
     for protocol in Protocol::ALL {
@@ -193,15 +193,15 @@ fn numbered_upstreams(upstreams: &[Upstream]) -> Vec<Upstream> {
 
 fn token(file: Option<&Path>) -> Result<Option<Secret>> {
     let Some(file) = file else {
-        return Ok(environment::variable(TOKEN_VARIABLE).map(Secret::new));
+        return Ok(environment_variables::variable(TOKEN_VARIABLE).map(Secret::new));
     };
     let text =
         fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     let text = text.trim();
     if text.len() < 16 || text.contains(char::is_whitespace) {
         return Err(error_with_hint(
-            format!("{} does not hold a token", file.display()),
-            "one line of at least 16 characters: openssl rand -hex 32 makes one",
+            format!("{} does not contain a valid token", file.display()),
+            "a token is one line of at least 16 characters; `openssl rand -hex 32` generates one",
         ));
     }
     Ok(Some(Secret::new(text)))
@@ -215,11 +215,13 @@ async fn serve(
     out: &mut Output,
 ) -> Result<()> {
     let needs_token = settings.token.is_some();
-    let redactor = Arc::new(environment::redactor());
+    let redactor = Arc::new(environment_variables::redactor());
     let store = crate::store::open(session.store, Arc::clone(&redactor)).await?;
     let door = Arc::new(RouterBridge::default());
     settings.fallback = Some(Arc::clone(&door) as _);
-    let courier = notifying.is_some().then(|| DeliveryTask::start(&store));
+    let courier = notifying
+        .is_some()
+        .then(|| NotificationDeliveryTask::start(&store));
     let books = store_recorder(store.clone(), String::new(), notifying);
     let counting = Arc::new(CountingRecorder::new(Arc::clone(&books) as _));
     let started = Gateway::start(settings, Arc::new(knowledge), Arc::clone(&counting) as _).await;
@@ -272,7 +274,7 @@ async fn serve(
             _ = stopped.wait_for(|stop| matches!(stop, StopRequest::Kill(_))) => return,
             () = tokio::time::sleep(SHUTDOWN_NOTICE_DELAY) => {}
         }
-        teller.line("calls under way get 5 s to end; Ctrl-C ends them at once");
+        teller.line("waiting up to 5 s for active calls; press Ctrl-C to abort them");
         // Cannot fail: the signal listener lives as long as this function.
         let _ = stopped
             .wait_for(|stop| matches!(stop, StopRequest::Kill(_)))
@@ -310,7 +312,7 @@ fn write_port(file: &Path, port: u16) -> Result<()> {
         let _ = fs::remove_file(&beside);
         error_with_hint(
             format!("cannot write the port to {}: {error}", file.display()),
-            "--port-file takes the path of a file in a folder that is there and can be written to",
+            "--port-file expects a file path in an existing, writable directory",
         )
     })
 }
@@ -325,14 +327,11 @@ fn welcome(gateway: &Gateway, web: &WebState, needs_token: bool, out: &mut Outpu
             "{BOLD}dashboard{BOLD:#}  {}",
             web.create_login_link(Scope::Admin)?
         )?;
-        writeln!(
-            out,
-            "{DIM}The link logs in one browser, within 10 minutes.{DIM:#}"
-        )?;
+        writeln!(out, "{DIM}The link works once, within 10 minutes.{DIM:#}")?;
     }
     writeln!(
         out,
-        "{BOLD}unstuck gateway{BOLD:#} on http://{}; tell your agents:",
+        "{BOLD}unstuck gateway{BOLD:#} on http://{}. Point your agents at it:",
         gateway.address()
     )?;
     let variables = [
@@ -344,9 +343,9 @@ fn welcome(gateway: &Gateway, web: &WebState, needs_token: bool, out: &mut Outpu
         writeln!(out, "  export {name}={}", url(protocol))?;
     }
     if needs_token {
-        writeln!(out, "  and the header x-unstuck-token: the token")?;
+        writeln!(out, "  and send the token in the header x-unstuck-token")?;
     }
-    writeln!(out, "{DIM}Ctrl-C ends it.{DIM:#}")?;
+    writeln!(out, "{DIM}Press Ctrl-C to stop.{DIM:#}")?;
     Ok(())
 }
 
@@ -377,14 +376,14 @@ impl ServeLog {
     }
 
     /// Reports rejected tokens: harmless, but the operator should know.
-    fn report_rejected(&mut self, tokens: &RejectedTokens) {
+    fn report_rejected(&mut self, tokens: &RejectedTokenReport) {
         let from = tokens.address.map(|address| format!(" from {address}"));
         let requests = match tokens.count {
             1 => "a request".to_owned(),
             count => format!("{count} requests"),
         };
         self.line(&format!(
-            "rejected {requests} with a wrong token{}; valid tokens still work (unstuck token list)",
+            "rejected {requests} with an invalid token{}; valid tokens still work (unstuck token list)",
             from.unwrap_or_default()
         ));
     }
@@ -412,22 +411,22 @@ impl ServeLog {
 fn with_hint(error: GatewayError) -> anyhow::Error {
     let hint = match &error {
         GatewayError::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
-            "another program listens there (an unstuck serve?); --listen 127.0.0.1:0 takes a free port"
+            "the port is in use (by another `unstuck serve`?); --listen 127.0.0.1:0 picks a free port"
         }
         GatewayError::Listen { .. } => {
-            "--listen takes an address of this machine, such as 127.0.0.1:4141"
+            "--listen expects an address of this machine, such as 127.0.0.1:4141"
         }
         GatewayError::TokenRequired(_) => {
-            "--token-file FILE or UNSTUCK_TOKEN gives one; 127.0.0.1 needs none"
+            "set one with --token-file FILE or UNSTUCK_TOKEN; 127.0.0.1 needs none"
         }
         GatewayError::Upstream { .. } | GatewayError::NoUpstream(_) => {
-            "--upstream takes PROTOCOL=URL, such as anthropic=https://api.anthropic.com"
+            "--upstream expects PROTOCOL=URL, such as anthropic=https://api.anthropic.com"
         }
         GatewayError::Certificates { .. } => {
-            "SSL_CERT_FILE, SSL_CERT_DIR and NODE_EXTRA_CA_CERTS name files of certificates (PEM); unset what is wrong"
+            "SSL_CERT_FILE, SSL_CERT_DIR and NODE_EXTRA_CA_CERTS must point to PEM certificates; unset the invalid one"
         }
         GatewayError::Proxy { .. } => {
-            "HTTPS_PROXY, HTTP_PROXY and ALL_PROXY name it; NO_PROXY names what is reached without it"
+            "check HTTPS_PROXY, HTTP_PROXY and ALL_PROXY; NO_PROXY lists the hosts to reach directly"
         }
         GatewayError::Tls(_) | GatewayError::Randomness(_) => return error.into(),
     };

@@ -17,11 +17,11 @@ use unstuck_store::{EscalationFilter, EscalationRow, RunFilter};
 
 use crate::command_context::CommandContext;
 use crate::output::{self, BOLD, DIM, GREEN, Output, RED, TerminalSize, YELLOW};
-use crate::paths::{abbreviate_home, project_at};
+use crate::paths::{abbreviate_home, current_project, project_at};
 use crate::run_history::{RunEntry, RunHistory};
-use crate::run_rendering::run_title;
+use crate::run_title::run_title;
 use crate::text_columns::{fit_with_facts, truncate, width};
-use crate::{clock, escalation_answers, runtime, session_state_text};
+use crate::{async_runtime, clock, escalation_answers, wait_state_text};
 
 /// Exit code if human input is needed, as in `unstuck exec`.
 const EXIT_NEEDS_INPUT: u8 = 3;
@@ -45,8 +45,8 @@ const RECENTLY_STOPPED: Duration = Duration::from_secs(24 * 3600);
   unstuck status --json | jq -r '.[] | .id + \" \" + .state.state'
 
 Exit codes:
-  0    nothing needs you
-  3    something needs you: an open request, or a run that crashed
+  0    nothing needs your input
+  3    needs your input: an open request, or a run that crashed
   2    unstuck error (usage, configuration, database)")]
 pub(crate) struct StatusArgs {
     /// Only the project that this directory belongs to
@@ -87,7 +87,7 @@ pub(crate) fn run(
         },
         session,
     )?;
-    let listed = runtime::block_on(async {
+    let listed = async_runtime::block_on(async {
         let history = RunHistory::open(session.store).await?;
         let filter = RunFilter {
             project,
@@ -185,8 +185,8 @@ fn print_short(shown: &StatusOverview, now: Timestamp, out: &mut Output) -> Resu
         format!(" until {}", clock::format_time(until))
     });
     let need = match shown.needs_input.len() {
-        1 => "needs you",
-        _ => "need you",
+        1 => "needs your input",
+        _ => "need your input",
     };
     let parts = [
         count(shown.needs_input.len(), need),
@@ -310,13 +310,13 @@ fn sections(shown: &StatusOverview, now: Timestamp) -> [StatusSection; 5] {
         runs.collect::<Vec<_>>()
     };
     let crashed = of(&shown.crashed, &|entry, one| {
-        let wait = session_state_text::wait_text(&one.state, now);
+        let wait = wait_state_text::wait_text(&one.state, now);
         let below = wait.map_or_else(String::new, |wait| format!("was waiting {wait}"));
-        let began = format!("began {}", clock::format_age(one.run.started, now));
+        let began = format!("started {}", clock::format_age(one.run.started, now));
         entry.with_time(began).with_detail(below)
     });
     let waiting = of(&shown.waiting, &|entry, one| {
-        entry.with_detail(session_state_text::wait_text(&one.state, now).unwrap_or_default())
+        entry.with_detail(wait_state_text::wait_text(&one.state, now).unwrap_or_default())
     });
     let running = of(&shown.running, &|entry, one| {
         entry.with_time(format!("for {}", HumanDuration(now.since(one.run.started))))
@@ -326,7 +326,7 @@ fn sections(shown: &StatusOverview, now: Timestamp) -> [StatusSection; 5] {
         entry.with_time(clock::format_age(at, now))
     });
     [
-        part("needs you", RED, shown.needs_input.clone()),
+        part("needs your input", RED, shown.needs_input.clone()),
         part("crashed", RED, crashed),
         part("waiting", YELLOW, waiting),
         part("running", GREEN, running),
@@ -349,14 +349,19 @@ fn screen(
         .collect();
     let mut lines = Vec::new();
     if parts.iter().all(|part| part.title == "stopped") {
-        let idle = "Nothing is active, and nothing needs you.";
+        let idle = "No active runs, and nothing needs your input.";
         lines.push(truncate(idle, columns));
     }
     let next = [
         (!shown.needs_input.is_empty())
             .then(|| format!("answer: {}", session.unstuck_command("inbox"))),
-        (!shown.crashed.is_empty())
-            .then(|| format!("resume: {}", session.unstuck_command("resume --all"))),
+        (!shown.crashed.is_empty()).then(|| {
+            let here = current_project();
+            let is_elsewhere = shown.crashed.iter().any(|one| one.run.project != here);
+            let everywhere = if is_elsewhere { " --everywhere" } else { "" };
+            let resume = format!("resume --all{everywhere}");
+            format!("resume: {}", session.unstuck_command(&resume))
+        }),
     ];
     let next: Vec<_> = next.into_iter().flatten().collect();
     let footer = match next.len() {
@@ -433,7 +438,7 @@ mod tests {
             entries: (0..count).map(entry).collect(),
         };
         vec![
-            part("needs you", 60),
+            part("needs your input", 60),
             part("waiting", 3),
             part("running", 1),
         ]

@@ -15,29 +15,30 @@ use crate::error_report::{error_with_hint, refusal};
 use crate::output::Output;
 use crate::paths::current_project;
 use crate::run_history::RunHistory;
-use crate::run_rendering::{is_gateway_client, run_title};
 use crate::run_stop::{self, StopError};
-use crate::text_display::truncate;
-use crate::{clock, completion, runtime};
+use crate::run_title::{is_gateway_client, run_title};
+use crate::sanitized_text::truncate;
+use crate::{async_runtime, clock, shell_completion};
 
 /// Time limit for a run to end; its processes get a grace period.
 const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 /// Interval for checking whether it has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Stop an active run; it can be resumed
+/// Stop an active run; you can resume it later
 ///
-/// Same as Ctrl-C in its terminal: its processes are ended, and `unstuck resume` continues it later.
+/// Same as Ctrl-C in the run's terminal: unstuck ends the run's processes, and `unstuck resume` continues the run
+/// later.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck stop            (the active run of this project)
   unstuck stop k3v9
   unstuck stop --all      (every active run of this project)
 
-Exit codes: 0 stopped; 1 when no run is active, when several could be meant, or inside a supervised agent.")]
+Exit codes: 0 stopped; 1 no active run, several runs match, or inside a supervised agent.")]
 pub(crate) struct StopArgs {
-    /// Id prefix of the run [default: the only active one of this project]
-    #[arg(value_name = "RUN", add = completion::runs())]
+    /// Id prefix of the run [default: the only active run of this project]
+    #[arg(value_name = "RUN", add = shell_completion::runs())]
     run: Option<String>,
 
     /// Stop every active run of this project
@@ -54,17 +55,14 @@ pub(crate) fn run(
     session: &CommandContext<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
-    let runs = runtime::block_on(find(args, session))?;
+    let runs = async_runtime::block_on(find(args, session))?;
     let mut still_ending = 0;
     for run in &runs {
-        let (pid, ended) = runtime::block_on(stop(run, session))?;
+        let (pid, ended) = async_runtime::block_on(stop(run, session))?;
         let short = run.id.short();
         if !ended {
             still_ending += 1;
-            writeln!(
-                out,
-                "run {short} was told to stop and is still ending (pid {pid})"
-            )?;
+            writeln!(out, "run {short} is still stopping (pid {pid})")?;
         } else if !args.quiet {
             let resume = session.unstuck_command(&format!("resume {short}"));
             writeln!(
@@ -78,8 +76,8 @@ pub(crate) fn run(
     match still_ending {
         0 => Ok(ExitCode::SUCCESS),
         _ => Err(refusal(
-            "not every run has ended yet",
-            "`unstuck status` shows what is still active",
+            "some runs have not stopped yet",
+            "`unstuck status` lists active runs",
         )),
     }
 }
@@ -100,15 +98,15 @@ async fn find(args: &StopArgs, session: &CommandContext<'_>) -> Result<Vec<RunSu
         ..RunFilter::default()
     };
     let listed = history.run_entries(&filter, clock::now().at).await?;
-    let active = listed.into_iter().filter(|one| one.driven);
+    let active = listed.into_iter().filter(|one| one.supervised);
     let active = active
         .map(|one| one.run)
         .filter(|run| !is_gateway_client(run));
     let mut active: Vec<_> = active.collect();
     match active.len() {
         0 => Err(refusal(
-            "no run is active in this project",
-            "`unstuck status` shows what is active elsewhere; `unstuck stop RUN` stops it",
+            "no active run in this project",
+            "`unstuck status` lists active runs of all projects; `unstuck stop RUN` stops one",
         )),
         1 => Ok(active),
         _ if args.all => Ok(active),
@@ -118,7 +116,7 @@ async fn find(args: &StopArgs, session: &CommandContext<'_>) -> Result<Vec<RunSu
             let candidates = ChoicePrompt {
                 what: "active runs in this project",
                 lines: active.iter().map(line).collect(),
-                hint: "name one: `unstuck stop RUN`; `--all` stops all of them".to_owned(),
+                hint: "specify one: `unstuck stop RUN`; `--all` stops all of them".to_owned(),
             };
             Ok(vec![active.swap_remove(candidates.choose()?)])
         }
@@ -129,18 +127,18 @@ async fn find(args: &StopArgs, session: &CommandContext<'_>) -> Result<Vec<RunSu
 async fn stop(run: &RunSummary, session: &CommandContext<'_>) -> Result<(u32, bool)> {
     let store = crate::store::open_existing(session.store).await?;
     let store =
-        store.ok_or_else(|| error_with_hint("there is no store", "`unstuck exec` makes one"))?;
+        store.ok_or_else(|| error_with_hint("no run history yet", "`unstuck exec` creates it"))?;
     let short = run.id.short();
     let told = run_stop::stop_run(&store, session.store, &run.id).await;
     let pid = told.map_err(|error| {
         let hint = match &error {
             StopError::NotActive(_) if run.status.is_final() => {
-                format!("`unstuck show {short}` shows how it ended")
+                format!("`unstuck show {short}` shows its result")
             }
             StopError::NotActive(_) => {
-                format!("`unstuck resume {short}` continues it, `unstuck abort {short}` ends it")
+                format!("`unstuck resume {short}` continues it, `unstuck abort {short}` aborts it")
             }
-            _ => "`unstuck status` shows what is active".to_owned(),
+            _ => "`unstuck status` lists active runs".to_owned(),
         };
         refusal(error.to_string(), hint)
     })?;

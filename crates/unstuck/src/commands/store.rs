@@ -21,9 +21,9 @@ use unstuck_store::{
 use crate::error_report::{error_with_hint, refusal};
 use crate::output::{BOLD, GREEN, Output, YELLOW};
 use crate::paths::project_at;
-use crate::run_session::state_dir;
+use crate::run_supervision::state_dir;
 use crate::store::with_hint as told;
-use crate::{clock, completion, project_changes, runtime};
+use crate::{async_runtime, clock, project_setting_changes, shell_completion};
 
 /// Manage the run database
 ///
@@ -43,10 +43,15 @@ pub(crate) struct StoreArgs {
 #[derive(Debug, Subcommand)]
 enum StoreCommand {
     /// Check the database for damage
+    #[command(after_help = "Example:\n  unstuck store check")]
     Check(CheckArgs),
     /// Print the path of the database
+    #[command(after_help = "Example:\n  sqlite3 \"$(unstuck store path)\" .schema")]
     Path,
     /// Reclaim disk space
+    #[command(
+        after_help = "Example:\n  unstuck store prune --older-than 30d && unstuck store vacuum"
+    )]
     Vacuum,
     Export(ExportArgs),
     Prune(PruneArgs),
@@ -67,11 +72,11 @@ struct CheckArgs {
   unstuck store export --event attempt_failed --since 7d | jq .diagnosis.kind")]
 struct ExportArgs {
     /// Only events of the run with this id prefix
-    #[arg(long, value_name = "ID", add = completion::runs())]
+    #[arg(long, value_name = "ID", add = shell_completion::runs())]
     run: Option<String>,
 
     /// Only events of the project that this directory belongs to
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
 
     /// Only events with this name (repeatable)
@@ -88,9 +93,9 @@ struct ExportArgs {
     since: Option<Duration>,
 }
 
-/// Delete old finished runs (statistics are kept)
+/// Delete old finished runs, but keep their statistics
 ///
-/// Runs that are active, waiting or resumable are never deleted.
+/// Never deletes runs that are active, waiting or resumable.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck store prune --older-than 30d")]
@@ -115,7 +120,7 @@ pub(crate) fn run(args: &StoreArgs, location: &StoreLocation, out: &mut Output) 
         writeln!(out, "{location}")?;
         return Ok(());
     }
-    runtime::block_on(async {
+    async_runtime::block_on(async {
         let opened = Store::open_existing(location, StoreOptions::default()).await;
         let Some(store) = opened.map_err(told)? else {
             return report_no_store(&args.command, location, out);
@@ -135,7 +140,7 @@ fn report_no_store(
     match command {
         StoreCommand::Export(_) => Ok(()),
         StoreCommand::Check(CheckArgs { json: true }) => out.write_json(&[(); 0]),
-        _ => Ok(writeln!(out, "there is no history yet: {location}")?),
+        _ => Ok(writeln!(out, "no run history yet: {location}")?),
     }
 }
 
@@ -204,7 +209,7 @@ async fn prune(
                 .filter_map(|recorded| match recorded.event {
                     Event::SessionFinished(end) => end.output,
                     Event::OutputReused(reused) => Some(reused.output),
-                    event => project_changes::settings_hash_in(&event),
+                    event => project_setting_changes::settings_hash_in(&event),
                 }),
         );
     }
@@ -233,20 +238,28 @@ fn print_prune_report(
             check_findings(findings, location, out)?;
             writeln!(
                 out,
-                "{GREEN}ok{GREEN:#}: {location}: {runs} runs, {events} events"
+                "{GREEN}ok{GREEN:#}: {location}: {}, {}",
+                pluralize(*runs, "run"),
+                pluralize(*events, "event")
             )?;
         }
         MaintenanceReport::Vacuumed { before, after } => {
             let (before, after) = (megabytes(*before), megabytes(*after));
-            writeln!(out, "{BOLD}{after} MB{BOLD:#}, it was {before} MB")?;
+            writeln!(out, "{BOLD}{after} MB{BOLD:#} (was {before} MB)")?;
         }
         MaintenanceReport::Pruned { runs, events, kept } => {
             writeln!(
                 out,
-                "{BOLD}{runs}{BOLD:#} runs with {events} events were deleted"
+                "deleted {BOLD}{}{BOLD:#} with {}",
+                pluralize(*runs, "run"),
+                pluralize(*events, "event")
             )?;
             if *kept > 0 {
-                writeln!(out, "{kept} older ones were kept: they are not done")?;
+                writeln!(
+                    out,
+                    "kept {} not finished yet",
+                    pluralize(*kept, "older run")
+                )?;
             }
         }
     }
@@ -262,12 +275,12 @@ fn check_findings(
     out.finish()?;
     let message = match findings.len() {
         0 => return Ok(()),
-        1 => format!("something is wrong in {location}"),
-        count => format!("{count} things are wrong in {location}"),
+        1 => format!("1 problem in {location}"),
+        count => format!("{count} problems in {location}"),
     };
     Err(error_with_hint(
         message,
-        "copy the file before anything else; `unstuck store export` prints what can be read",
+        "back up the file first; `unstuck store export` prints all readable events",
     ))
 }
 
@@ -300,12 +313,12 @@ async fn find_run(store: &Store, prefix: &str) -> Result<RunId> {
     match (found.pop(), found.pop()) {
         (Some(run), None) => Ok(run.id),
         (None, _) => Err(refusal(
-            format!("there is no run whose id begins with `{prefix}`"),
-            "`unstuck runs` lists them",
+            format!("run `{prefix}` not found"),
+            "`unstuck runs` lists all runs",
         )),
         (Some(one), Some(other)) => Err(refusal(
-            format!("the ids of several runs begin with `{prefix}`"),
-            format!("give more letters: {} or {}", one.id, other.id),
+            format!("run id `{prefix}` is ambiguous"),
+            format!("use more characters: {} or {}", one.id, other.id),
         )),
     }
 }
@@ -313,6 +326,13 @@ async fn find_run(store: &Store, prefix: &str) -> Result<RunId> {
 /// Returns the current time minus an age.
 fn timestamp_before(age: Duration) -> Timestamp {
     clock::now().at.before(age)
+}
+
+fn pluralize(count: u64, noun: &str) -> String {
+    match count {
+        1 => format!("1 {noun}"),
+        count => format!("{count} {noun}s"),
+    }
 }
 
 fn megabytes(bytes: u64) -> String {

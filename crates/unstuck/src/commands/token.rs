@@ -17,18 +17,18 @@ use crate::{clock, escalation_answers, listen_address, web};
 
 /// Create, list and revoke REST API tokens
 ///
-/// Without a subcommand, lists the tokens. A token's secret is shown only once: only its hash is stored.
+/// Without a subcommand, lists the tokens. unstuck shows a token's secret only once, because it stores only the hash.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  unstuck token                                   (lists them)
-  unstuck token create                            (makes one that may answer)
+  unstuck token                                   (lists tokens)
+  unstuck token create                            (creates one with scope answer)
   unstuck token create --scope admin --name laptop
-  unstuck token link                              (logs a browser in to the dashboard, once)
+  unstuck token link                              (prints a one-time dashboard login link)
   unstuck token list
   unstuck token revoke 3f9a2c81
   curl -H \"Authorization: Bearer $TOKEN\" -X POST http://127.0.0.1:4141/api/runs/RUN/stop
 
-Exit codes: 0 done; 1 no such token, no server that a link could lead to, or inside a supervised agent; 2 an error of our own.")]
+Exit codes: 0 success; 1 token not found, no server for the link, or inside a supervised agent; 2 unstuck error.")]
 pub(crate) struct TokenArgs {
     #[command(subcommand)]
     command: Option<TokenCommand>,
@@ -37,14 +37,17 @@ pub(crate) struct TokenArgs {
 #[derive(Debug, Subcommand)]
 enum TokenCommand {
     /// Create a token and show its secret once
+    #[command(after_help = "Example:\n  unstuck token create --scope answer --name phone")]
     Create(CreateArgs),
     /// List active tokens, without their secrets
+    #[command(after_help = "Example:\n  unstuck token list")]
     List {
         /// Print a JSON array
         #[arg(long)]
         json: bool,
     },
-    /// Print a link that logs a browser in to the dashboard of an active server, valid once and for 10 minutes
+    /// Print a login link for the dashboard of an active server; it works once, within 10 minutes
+    #[command(after_help = "Example:\n  unstuck token link --scope admin")]
     Link {
         /// Listen address of the server [default: the active server of this store]
         #[arg(long, value_name = "ADDR:PORT", value_parser = listen_address::parse_listen_address)]
@@ -54,6 +57,7 @@ enum TokenCommand {
         scope: ScopeArg,
     },
     /// Revoke a token
+    #[command(after_help = "Example:\n  unstuck token revoke t3")]
     Revoke {
         /// Token id
         id: String,
@@ -77,12 +81,12 @@ struct CreateArgs {
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
 enum ScopeArg {
-    /// Read, from other machines as well
+    /// Read, including from other machines
     Read,
-    /// Also answer, retry, stop and switch models
+    /// Read, answer, retry, stop and switch models
     #[default]
     Answer,
-    /// Also change policies and test webhooks
+    /// Do all of this, change policies and test webhooks
     Admin,
 }
 
@@ -116,7 +120,7 @@ pub(crate) fn run(args: &TokenArgs, store: Option<&StoreLocation>, out: &mut Out
             out.finish()?;
             writeln!(
                 RedactedStderr::auto(),
-                "{DIM}`unstuck token create` makes one, `unstuck token --help` tells more{DIM:#}"
+                "{DIM}`unstuck token create` creates one; see also `unstuck token --help`{DIM:#}"
             )?;
             Ok(())
         }
@@ -144,18 +148,21 @@ fn link_server(asked: Option<SocketAddr>, store: Option<&StoreLocation>) -> Resu
     match (found.as_slice(), asked) {
         ([one], _) => Ok(one.listen),
         ([], Some(asked)) => Err(refusal(
-            format!("no server of this store listens on {asked}"),
+            format!("no server for this store is listening on {asked}"),
             format!("`unstuck serve --listen {asked}` starts one"),
         )),
         ([], None) => Err(refusal(
-            "no server of this store runs",
-            "`unstuck serve` starts one, and prints a link",
+            "no server is running for this store",
+            "`unstuck serve` starts one and prints a link",
         )),
         (several, _) => {
             let all: Vec<_> = several.iter().map(|one| one.listen.to_string()).collect();
             Err(refusal(
-                format!("several servers of this store run: {}", all.join(", ")),
-                "--listen names the one that is meant",
+                format!(
+                    "several servers are running for this store: {}",
+                    all.join(", ")
+                ),
+                "select one with --listen",
             ))
         }
     }
@@ -189,7 +196,7 @@ fn create(args: &CreateArgs, tokens: &TokenStore, out: &mut Output) -> Result<()
     out.finish()?;
     writeln!(
         RedactedStderr::auto(),
-        "{DIM}token {} of {name} ({}); it is shown only now, keep it. `unstuck token revoke {}` takes it back.{DIM:#}",
+        "{DIM}token {} of {name} (scope {}). Save it now; it won't be shown again. Revoke it with `unstuck token revoke {}`.{DIM:#}",
         token.id,
         token.scope,
         token.id
@@ -204,13 +211,13 @@ fn list(json: bool, tokens: &TokenStore, out: &mut Output) -> Result<()> {
         return out.write_json(&all);
     }
     if all.is_empty() {
-        writeln!(out, "there are no tokens; `unstuck token create` makes one")?;
+        writeln!(out, "no tokens; `unstuck token create` creates one")?;
     }
     for token in all {
         let made = clock::format_time(token.created);
         writeln!(
             out,
-            "{BOLD}{}{BOLD:#}  {:<6}  {DIM}made {made:<16}{DIM:#}  {}",
+            "{BOLD}{}{BOLD:#}  {:<6}  {DIM}created {made:<16}{DIM:#}  {}",
             token.id, token.scope, token.name
         )?;
     }
@@ -228,21 +235,21 @@ fn token_json(token: &Token) -> serde_json::Value {
 
 fn revoke(id: &str, tokens: &TokenStore, out: &mut Output) -> Result<()> {
     let token = tokens.revoke(id, clock::now().at).map_err(with_hint)?;
-    writeln!(out, "token {} of {} counts no more", token.id, token.name)?;
+    writeln!(out, "revoked token {} of {}", token.id, token.name)?;
     Ok(())
 }
 
 fn with_hint(error: TokenError) -> anyhow::Error {
     match &error {
         TokenError::NotFound { .. } => {
-            refusal(error.to_string(), "`unstuck token list` tells their ids")
+            refusal(error.to_string(), "`unstuck token list` lists the ids")
         }
         TokenError::InsecurePermissions { .. } => {
-            error_with_hint(error.to_string(), "others may have read it")
+            error_with_hint(error.to_string(), "other users may have read it")
         }
         TokenError::File { .. } => error_with_hint(
             error.to_string(),
-            "make the file and its folder writable for you",
+            "make sure that you can write to the file and its directory",
         ),
         TokenError::Randomness(_) => error.into(),
     }

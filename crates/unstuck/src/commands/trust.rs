@@ -12,28 +12,32 @@ use crate::config::Config;
 use crate::error_report::error_with_hint;
 use crate::output::{BOLD, DIM, GREEN, Output, YELLOW};
 use crate::paths::{abbreviate_home, project_of};
-use crate::project_trust::{TrustContents, TrustState, TrustedProject, allowed_lines};
+use crate::project_trust::{
+    ProjectTrustState, ProjectWithTrustRecord, TrustContents, allowed_lines,
+};
 use crate::{clock, paths, project_trust};
 
 /// Trust this project's repair rules (current version)
 ///
-/// Agents can write the project's files, so its `[recovery]` section applies only once you have trusted it. The trust
-/// lasts until the content changes; comments and order do not matter. The watched files that decide what the allowed
-/// commands execute (scripts of package.json, Makefile, git hooks, …) are accepted in their current state.
+/// Agents can write the project's files, so its `[recovery]` section applies only after you have trusted it. The
+/// trust lasts until the content changes; comments and order do not matter. This command also accepts the current
+/// state of the watched files, which decide what the allowed commands execute (scripts of package.json, Makefile, git
+/// hooks, …).
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  unstuck trust            show what is allowed here, and trust it
-  unstuck trust --show     only show it, and whether it is trusted
-  unstuck trust --forget   trust it no longer
+  unstuck trust            show the rules of this project and trust them
+  unstuck trust --show     only show them, and whether they are trusted
+  unstuck trust --forget   revoke the trust
 
-What you trusted is kept in ~/.local/state/unstuck/trust, outside of every project. `trust_project_config = true` in
-your own configuration (~/.config/unstuck/config.toml) trusts all projects, with all their changes.")]
+Trust is stored in ~/.local/state/unstuck/trust, outside all projects. To trust all projects with
+all their changes, set `trust_project_config = true` in your own configuration
+(~/.config/unstuck/config.toml).")]
 pub(crate) struct TrustArgs {
     /// Only show the rules and whether they are trusted
     #[arg(long, conflicts_with = "forget")]
     show: bool,
 
-    /// Forget what was trusted and accepted here
+    /// Revoke the trust in this project's rules and watched files
     #[arg(long)]
     forget: bool,
 
@@ -61,9 +65,9 @@ impl TrustArgs {
 }
 
 pub(crate) fn run(args: &TrustArgs, config: &Config, out: &mut Output) -> Result<()> {
-    let here = std::env::current_dir().context("cannot tell the current folder")?;
+    let here = std::env::current_dir().context("cannot determine the current directory")?;
     let root = project_of(&here.canonicalize().unwrap_or(here));
-    let project = TrustedProject::new(config, &root);
+    let project = ProjectWithTrustRecord::new(config, &root);
     if args.forget {
         return forget(&project, args.json, out);
     }
@@ -94,7 +98,11 @@ pub(crate) fn run(args: &TrustArgs, config: &Config, out: &mut Output) -> Result
 }
 
 /// Handles a project without repair rules but with commands of roles or checks.
-fn settings_only(project: &TrustedProject<'_>, args: &TrustArgs, out: &mut Output) -> Result<()> {
+fn settings_only(
+    project: &ProjectWithTrustRecord<'_>,
+    args: &TrustArgs,
+    out: &mut Output,
+) -> Result<()> {
     if project.config.project_commands().is_empty() {
         return Err(nothing_to_trust(&project.root));
     }
@@ -113,25 +121,25 @@ fn settings_only(project: &TrustedProject<'_>, args: &TrustArgs, out: &mut Outpu
     let root = abbreviate_home(&project.root.display().to_string());
     writeln!(
         out,
-        "{BOLD}{root}{BOLD:#}: no [recovery], so no repair runs without asking"
+        "{BOLD}{root}{BOLD:#}: no [recovery] section, so every repair needs approval"
     )?;
     print_commands(project, out)?;
     if is_trusted {
         writeln!(
             out,
-            "{GREEN}trusted{GREEN:#}: runs that are under way use it as it is now"
+            "{GREEN}trusted{GREEN:#}: active runs use the current version"
         )?
     } else {
         writeln!(
             out,
-            "{YELLOW}not trusted{YELLOW:#}: runs that are under way ask before they use what was changed"
+            "{YELLOW}not trusted{YELLOW:#}: active runs ask before they use changes"
         )?
     }
     Ok(())
 }
 
 /// Prints the commands that the project's files run besides repairs.
-fn print_commands(project: &TrustedProject<'_>, out: &mut Output) -> Result<()> {
+fn print_commands(project: &ProjectWithTrustRecord<'_>, out: &mut Output) -> Result<()> {
     for command in project.config.project_commands() {
         let value = sanitize(&command.value.to_string());
         writeln!(out, "  {}: {value}", sanitize(&command.path))?;
@@ -144,25 +152,25 @@ fn nothing_to_trust(root: &std::path::Path) -> anyhow::Error {
     let root = abbreviate_home(&root.display().to_string());
     error_with_hint(
         format!(
-            "there is nothing to trust in {root}: no [recovery] section is in unstuck.toml here or above, and none in your own configuration"
+            "nothing to trust in {root}: no [recovery] section in unstuck.toml here or above, or in your own configuration"
         ),
-        "go to the project that you mean, or write down what may run: [recovery] with auto_approve = [\"npm install\"]",
+        "change to the project's directory, or add [recovery] with auto_approve = [\"npm install\"]",
     )
 }
 
-fn status_name(word: &TrustState) -> &'static str {
+fn status_name(word: &ProjectTrustState) -> &'static str {
     match word {
-        TrustState::NothingDeclared => "nothing_to_trust",
-        TrustState::TrustsAll => "always",
-        TrustState::Trusted => "trusted",
-        TrustState::Untrusted(TrustStatus::Changed { .. }) => "changed",
-        TrustState::Untrusted(TrustStatus::Declined) => "declined",
-        TrustState::Untrusted(_) => "unknown",
+        ProjectTrustState::NothingDeclared => "nothing_to_trust",
+        ProjectTrustState::TrustsAll => "always",
+        ProjectTrustState::Trusted => "trusted",
+        ProjectTrustState::Untrusted(TrustStatus::Changed { .. }) => "changed",
+        ProjectTrustState::Untrusted(TrustStatus::Declined) => "declined",
+        ProjectTrustState::Untrusted(_) => "unknown",
     }
 }
 
 fn print_contents(
-    project: &TrustedProject<'_>,
+    project: &ProjectWithTrustRecord<'_>,
     shown: &TrustContents,
     out: &mut Output,
 ) -> Result<()> {
@@ -196,30 +204,33 @@ fn print_contents(
 }
 
 /// Prints the current trust state.
-fn print_status(project: &TrustedProject<'_>, word: &TrustState, out: &mut Output) -> Result<()> {
+fn print_status(
+    project: &ProjectWithTrustRecord<'_>,
+    word: &ProjectTrustState,
+    out: &mut Output,
+) -> Result<()> {
     match word {
-        TrustState::NothingDeclared => writeln!(
-            out,
-            "it counts as it is: there is nothing in it that would have to be trusted"
-        )?,
-        TrustState::TrustsAll => writeln!(
+        ProjectTrustState::NothingDeclared => {
+            writeln!(out, "in effect: nothing in it requires trust")?
+        }
+        ProjectTrustState::TrustsAll => writeln!(
             out,
             "{GREEN}trusted{GREEN:#}: your own configuration trusts all projects"
         )?,
-        TrustState::Trusted => writeln!(out, "{GREEN}trusted{GREEN:#}")?,
-        TrustState::Untrusted(TrustStatus::Changed { since, .. }) => {
+        ProjectTrustState::Trusted => writeln!(out, "{GREEN}trusted{GREEN:#}")?,
+        ProjectTrustState::Untrusted(TrustStatus::Changed { since, .. }) => {
             writeln!(
                 out,
-                "{YELLOW}not trusted{YELLOW:#}: it has changed since {}",
+                "{YELLOW}not trusted{YELLOW:#}: changed since {}",
                 clock::format_time(*since)
             )?;
         }
-        TrustState::Untrusted(_) => writeln!(
+        ProjectTrustState::Untrusted(_) => writeln!(
             out,
-            "{YELLOW}not trusted{YELLOW:#}: it approves nothing until `unstuck trust`"
+            "{YELLOW}not trusted{YELLOW:#}: approves nothing until you run `unstuck trust`"
         )?,
     }
-    if let TrustState::Untrusted(standing) = word {
+    if let ProjectTrustState::Untrusted(standing) = word {
         for change in project.changes(standing) {
             let mark = if change.widens { '+' } else { '-' };
             writeln!(out, "  {mark} {}", sanitize(&change.description))?;
@@ -229,33 +240,33 @@ fn print_status(project: &TrustedProject<'_>, word: &TrustState, out: &mut Outpu
 }
 
 fn print_trusted(
-    project: &TrustedProject<'_>,
+    project: &ProjectWithTrustRecord<'_>,
     shown: &TrustContents,
     out: &mut Output,
 ) -> Result<()> {
     let files = match shown.files.len() {
         0 => String::new(),
-        1 => ", and 1 file is accepted as it is".to_owned(),
-        many => format!(", and {many} files are accepted as they are"),
+        1 => "; accepted 1 file in its current state".to_owned(),
+        many => format!("; accepted {many} files in their current state"),
     };
     let what = match project.config.project_recovery() {
-        Some(_) => "it counts here until it changes",
-        None => "your own configuration counts anyway",
+        Some(_) => " until it changes",
+        None => ": your own configuration applies in any case",
     };
-    writeln!(out, "{GREEN}trusted{GREEN:#}: {what}{files}")?;
+    writeln!(out, "{GREEN}trusted{GREEN:#}{what}{files}")?;
     Ok(())
 }
 
-fn forget(project: &TrustedProject<'_>, json: bool, out: &mut Output) -> Result<()> {
+fn forget(project: &ProjectWithTrustRecord<'_>, json: bool, out: &mut Output) -> Result<()> {
     let had = project.forget()?;
     if json {
         return out.write_json(&serde_json::json!({ "forgotten": had }));
     }
     let root = abbreviate_home(&project.root.display().to_string());
     if had {
-        writeln!(out, "forgotten: nothing of {root} is trusted any more")?
+        writeln!(out, "trust revoked: {root}")?
     } else {
-        writeln!(out, "nothing of {root} was trusted")?
+        writeln!(out, "{root} was not trusted")?
     }
     Ok(())
 }

@@ -18,7 +18,7 @@ use crate::command_context::CommandContext;
 use crate::config::Config;
 use crate::error_report::error_with_hint;
 use crate::output::{BOLD, DIM, GREEN, Output, RED};
-use crate::{clock, environment, notifications, runtime};
+use crate::{async_runtime, clock, environment_variables, notifications};
 
 /// Maximum number of listed messages.
 const MAX_LISTED: usize = 50;
@@ -45,17 +45,17 @@ enum WebhookCommand {
 
 /// Send a test notification to every configured target
 ///
-/// Nothing is stored or retried.
+/// unstuck does not store or retry the notification.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck webhook test
   unstuck webhook test --on run_finished
   unstuck webhook test --url http://localhost:8080/hook
 
-Exit codes: 0 all arrived; 1 some did not.")]
+Exit codes: 0 all delivered; 1 some failed.")]
 struct TestArgs {
     /// Only targets that are notified about this event
-    #[arg(long, value_enum, value_name = "OCCASION")]
+    #[arg(long, value_enum, value_name = "EVENT")]
     on: Option<On>,
 
     /// Send JSON to this URL instead of the configured targets
@@ -81,14 +81,14 @@ struct ListArgs {
 
 /// Send the pending messages now
 ///
-/// Messages are sent while a run is active. Unsent ones wait for the next run or for this command, which also retries
-/// scheduled ones immediately.
+/// unstuck sends messages while a run is active. Unsent messages wait for the next run or for this command, which
+/// also retries scheduled messages immediately.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck webhook flush
   */5 * * * * unstuck webhook flush     (in a crontab)
 
-Exit codes: 0 all has arrived; 1 some has not.")]
+Exit codes: 0 all delivered; 1 some failed.")]
 struct FlushArgs {}
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -147,15 +147,15 @@ fn test(args: &TestArgs, config: &Config, out: &mut Output) -> Result<ExitCode> 
     hooks.retain(|hook| wanted.is_none_or(|wanted| hook.event == wanted));
     if hooks.is_empty() {
         return Err(error_with_hint(
-            "nobody is told about that: [webhooks] names no address",
-            "add on_escalation = \"https://…\" to [webhooks], or try one with --url",
+            "no notification targets configured",
+            "add on_escalation = \"https://…\" to [webhooks], or test one with --url",
         ));
     }
     let mut all_arrived = true;
     for hook in hooks {
         let now = clock::now().at;
         let message = NotificationMessage::sample(hook.event, now);
-        let sent = runtime::block_on(async {
+        let sent = async_runtime::block_on(async {
             Ok(notifications::sender()
                 .send(&hook.target, &message, now)
                 .await)
@@ -182,7 +182,7 @@ fn test(args: &TestArgs, config: &Config, out: &mut Output) -> Result<ExitCode> 
             }
         };
         if !said.is_empty() {
-            writeln!(out, "        {DIM}it said: {}{DIM:#}", sanitize(&said))?;
+            writeln!(out, "        {DIM}response: {}{DIM:#}", sanitize(&said))?;
         }
     }
     Ok(delivery_exit_code(all_arrived))
@@ -220,7 +220,7 @@ fn list(args: &ListArgs, session: &CommandContext<'_>, out: &mut Output) -> Resu
         limit: (!args.json).then_some(MAX_LISTED),
         ..OutboxFilter::default()
     };
-    let letters = runtime::block_on(async {
+    let letters = async_runtime::block_on(async {
         let Some(store) = crate::store::open_existing(session.store).await? else {
             return Ok(Vec::new());
         };
@@ -236,7 +236,7 @@ fn list(args: &ListArgs, session: &CommandContext<'_>, out: &mut Output) -> Resu
         return Ok(writeln!(out, "{}", serde_json::to_string_pretty(&lines)?)?);
     }
     if letters.is_empty() {
-        return Ok(writeln!(out, "no message waits, and none was given up")?);
+        return Ok(writeln!(out, "no pending or failed notifications")?);
     }
     let now = clock::now().at;
     for letter in &letters {
@@ -249,9 +249,9 @@ fn print(letter: &OutboxMessage, now: Timestamp, out: &mut Output) -> Result<()>
     let title = letter.body["title"].as_str().unwrap_or_default();
     let state = match letter.state {
         DeliveryState::Waiting if letter.due <= now => "due now".to_owned(),
-        DeliveryState::Waiting => format!("waits until {}", clock::format_time(letter.due)),
-        DeliveryState::Delivered => "arrived".to_owned(),
-        DeliveryState::GivenUp => "given up".to_owned(),
+        DeliveryState::Waiting => format!("pending until {}", clock::format_time(letter.due)),
+        DeliveryState::Delivered => "delivered".to_owned(),
+        DeliveryState::GivenUp => "failed permanently".to_owned(),
     };
     writeln!(
         out,
@@ -267,8 +267,8 @@ fn print(letter: &OutboxMessage, now: Timestamp, out: &mut Output) -> Result<()>
     )?;
     if let Some(error) = &letter.last_error {
         let tries = match letter.attempts {
-            1 => "tried once".to_owned(),
-            n => format!("tried {n} times"),
+            1 => "1 attempt".to_owned(),
+            n => format!("{n} attempts"),
         };
         writeln!(out, "  {tries}: {}", sanitize(error))?;
     }
@@ -289,11 +289,11 @@ fn target(letter: &OutboxMessage) -> String {
 }
 
 fn flush(session: &CommandContext<'_>, out: &mut Output) -> Result<ExitCode> {
-    let sent = runtime::block_on(async {
+    let sent = async_runtime::block_on(async {
         if !session.store.path().try_exists().unwrap_or(true) {
             return Ok(Vec::new());
         }
-        let redactor = std::sync::Arc::new(environment::redactor());
+        let redactor = std::sync::Arc::new(environment_variables::redactor());
         let store = crate::store::open(session.store, redactor).await?;
         let courier = DeliveryWorker::new(store.clone(), notifications::sender());
         let sent = courier.deliver_all(clock::now().at).await;
@@ -301,7 +301,7 @@ fn flush(session: &CommandContext<'_>, out: &mut Output) -> Result<ExitCode> {
         sent.map_err(crate::store::with_hint)
     })?;
     if sent.is_empty() {
-        writeln!(out, "no message waits")?;
+        writeln!(out, "no pending messages")?;
     }
     let mut all_arrived = true;
     for delivery in sent {
@@ -313,8 +313,8 @@ fn flush(session: &CommandContext<'_>, out: &mut Output) -> Result<ExitCode> {
             DeliveryResult::Failed { error, next } => {
                 all_arrived = false;
                 let then = match next {
-                    Some(next) => format!("tried again after {}", clock::format_time(next)),
-                    None => "given up".to_owned(),
+                    Some(next) => format!("retrying after {}", clock::format_time(next)),
+                    None => "gave up".to_owned(),
                 };
                 let error = sanitize(&error);
                 let id = delivery.id;

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::TryRecvError;
-use unstuck_core::event::{AttemptUsage, BudgetReached, LastCall};
+use unstuck_core::event::{AttemptUsage, BudgetReached, LastApiCall};
 use unstuck_core::loop_detection::{LoopKind, LoopSignal};
 use unstuck_core::{Diagnosis, Timestamp};
 use unstuck_gateway::loop_detection::ApiLoopKind;
 use unstuck_gateway::{CallUsage, GatewaySession, SessionEvent, SessionEventKind};
 use unstuck_run::runner::GatewayAttachment;
 
-use super::render::notice_line;
+use super::event_rendering::notice_line;
 use crate::clock;
 
 /// An attempt whose calls go through the gateway.
@@ -28,7 +28,7 @@ pub(super) struct PrivateGatewayAttachment {
     /// If set, exceeding a gateway budget creates an escalation.
     pub(super) asks_about_budgets: bool,
     /// Keeps the attempt active as long as it is held.
-    #[expect(dead_code, reason = "it is only kept")]
+    #[expect(dead_code, reason = "held for its Drop implementation")]
     pub(super) active_marker: Arc<()>,
 }
 
@@ -79,9 +79,10 @@ impl GatewayAttachment for PrivateGatewayAttachment {
     fn loop_signal(&self) -> Option<LoopSignal> {
         // Many parallel subagents can be a legitimate way of working.
         let sign = self.session.loop_signal();
-        let sign = sign.filter(|sign| self.ends_on_loop && sign.kind != ApiLoopKind::Storm)?;
+        let sign =
+            sign.filter(|sign| self.ends_on_loop && sign.kind != ApiLoopKind::ConversationStorm)?;
         Some(LoopSignal {
-            kind: LoopKind::InCircles,
+            kind: LoopKind::Looping,
             times: sign.count,
             repeated: sign.sentence.trim_end_matches('.').to_owned(),
             result: String::new(),
@@ -113,7 +114,7 @@ impl GatewayAttachment for PrivateGatewayAttachment {
         self.session.conversation()
     }
 
-    fn last_call(&self) -> Option<LastCall> {
+    fn last_call(&self) -> Option<LastApiCall> {
         self.session.last_call()
     }
 
@@ -140,7 +141,7 @@ impl GatewayAttachment for UnattachedAttempt {
 
     fn drain_messages(&mut self) -> Vec<String> {
         let told =
-            |why| format!("there is no gateway for this agent: {why}; it asks its API itself");
+            |why| format!("no gateway for this agent: {why}; the agent calls its API directly");
         self.reason.take().map(told).into_iter().collect()
     }
 
@@ -172,7 +173,7 @@ impl GatewayAttachment for UnattachedAttempt {
         None
     }
 
-    fn last_call(&self) -> Option<LastCall> {
+    fn last_call(&self) -> Option<LastApiCall> {
         None
     }
 

@@ -3,14 +3,14 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use unstuck_core::event::{CallOutcome, CallRecord};
+use unstuck_core::event::{ApiCallOutcome, ApiCallRecord};
 use unstuck_core::{Event, RetryPolicy, Timestamp};
-use unstuck_gateway::{GatewaySession, Lookup, Recorder, SessionSetup};
+use unstuck_gateway::{GatewaySession, LookupFuture, Recorder, SessionSetup};
 use unstuck_store::ProbeGrant;
 
-/// Totals of a gateway.
+/// Totals of the calls through a gateway.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct CallTotals {
+pub(crate) struct GatewayCallTotals {
     pub(crate) calls: u64,
     pub(crate) recovered: u64,
     pub(crate) failed: u64,
@@ -23,7 +23,7 @@ pub(crate) struct CallTotals {
 /// A recorder that counts calls before passing them on.
 pub(crate) struct CountingRecorder {
     recorder: Arc<dyn Recorder>,
-    counts: Mutex<CallTotals>,
+    counts: Mutex<GatewayCallTotals>,
 }
 
 impl CountingRecorder {
@@ -34,11 +34,11 @@ impl CountingRecorder {
         }
     }
 
-    pub(crate) fn totals(&self) -> CallTotals {
+    pub(crate) fn totals(&self) -> GatewayCallTotals {
         *self.lock()
     }
 
-    fn lock(&self) -> MutexGuard<'_, CallTotals> {
+    fn lock(&self) -> MutexGuard<'_, GatewayCallTotals> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -53,7 +53,7 @@ impl Recorder for CountingRecorder {
         self.recorder.begin_session(name, client, policy)
     }
 
-    fn record_call(&self, record: CallRecord) {
+    fn record_call(&self, record: ApiCallRecord) {
         let mut counts = self.lock();
         counts.calls += 1;
         counts.cost += record.cost_usd.unwrap_or(0.0);
@@ -62,10 +62,10 @@ impl Recorder for CountingRecorder {
             .is_some_and(|used| used.average_conversation() > 0);
         counts.unpriced += u64::from(record.cost_usd.is_none() && has_used);
         match record.outcome {
-            CallOutcome::Answered | CallOutcome::Cancelled => {}
-            CallOutcome::Recovered => counts.recovered += 1,
-            CallOutcome::Failed | CallOutcome::Truncated => counts.failed += 1,
-            CallOutcome::Refused => counts.refused += 1,
+            ApiCallOutcome::Answered | ApiCallOutcome::Cancelled => {}
+            ApiCallOutcome::Recovered => counts.recovered += 1,
+            ApiCallOutcome::Failed | ApiCallOutcome::Truncated => counts.failed += 1,
+            ApiCallOutcome::Refused => counts.refused += 1,
         }
         drop(counts);
         self.recorder.record_call(record);
@@ -80,11 +80,11 @@ impl Recorder for CountingRecorder {
         upstream: &'a str,
         now: Timestamp,
         every: Duration,
-    ) -> Lookup<'a, ProbeGrant> {
+    ) -> LookupFuture<'a, ProbeGrant> {
         self.recorder.claim_probe(upstream, now, every)
     }
 
-    fn upstream_recovered_at<'a>(&'a self, upstream: &'a str) -> Lookup<'a, Timestamp> {
+    fn upstream_recovered_at<'a>(&'a self, upstream: &'a str) -> LookupFuture<'a, Timestamp> {
         self.recorder.upstream_recovered_at(upstream)
     }
 

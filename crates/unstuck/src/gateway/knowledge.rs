@@ -3,7 +3,7 @@
 
 use unstuck_core::Classifier;
 use unstuck_core::decision::ModelCatalog;
-use unstuck_core::knowledge::{Knowledge, KnowledgeError, Playbook};
+use unstuck_core::knowledge::{DiagnosisKnowledge, KnowledgeError, RecoveryKnowledge};
 use unstuck_gateway::KnowledgeSource;
 
 use crate::config::Config;
@@ -11,7 +11,7 @@ use crate::config::Config;
 /// Built-in knowledge plus the user's additions.
 pub(crate) struct GatewayKnowledge {
     /// None without additions.
-    custom: Option<(Classifier, Playbook)>,
+    custom: Option<(Classifier, RecoveryKnowledge)>,
     catalog: ModelCatalog,
 }
 
@@ -22,8 +22,9 @@ impl GatewayKnowledge {
         let own = if is_built_in {
             None
         } else {
-            let classifier = Classifier::new(config.with_user_knowledge(Knowledge::built_in()))?;
-            let playbook = Playbook::new(classifier.knowledge())?;
+            let classifier =
+                Classifier::new(config.with_user_knowledge(DiagnosisKnowledge::built_in()))?;
+            let playbook = RecoveryKnowledge::new(classifier.knowledge())?;
             Some((classifier, playbook))
         };
         Ok(Self {
@@ -41,10 +42,10 @@ impl KnowledgeSource for GatewayKnowledge {
         }
     }
 
-    fn playbook(&self) -> &Playbook {
+    fn playbook(&self) -> &RecoveryKnowledge {
         match &self.custom {
             Some((_, playbook)) => playbook,
-            None => Playbook::built_in(),
+            None => RecoveryKnowledge::built_in(),
         }
     }
 

@@ -3,17 +3,17 @@
 
 mod attachment;
 mod counting_recorder;
+mod event_rendering;
 mod knowledge;
-mod private;
-mod render;
+mod private_gateway;
 mod settings;
 mod store_follower;
 mod upstreams;
 
 pub(crate) use counting_recorder::CountingRecorder;
+pub(crate) use event_rendering::{notice_line, session_label};
 pub(crate) use knowledge::GatewayKnowledge;
-pub(crate) use private::{GatewayMode, PrivateGateway};
-pub(crate) use render::{notice_line, session_label};
+pub(crate) use private_gateway::{PrivateGateway, PrivateGatewayMode};
 pub(crate) use settings::gateway_settings;
 pub(crate) use store_follower::{follow_decisions, follow_spending};
 pub(crate) use upstreams::{from_config, from_flag};
@@ -21,8 +21,8 @@ pub(crate) use upstreams::{from_config, from_flag};
 use std::io::Write;
 use std::sync::Arc;
 
-use unstuck_gateway::{MessageBuilderFn, RecorderOptions, StoreRecorder};
-use unstuck_run::runner::{Notifier, current_owner};
+use unstuck_gateway::{NotificationBuilderFn, RecorderOptions, StoreRecorder};
+use unstuck_run::runner::{NotificationBuilder, current_owner};
 use unstuck_store::Store;
 
 use crate::notifications::ConfiguredNotifier;
@@ -34,7 +34,7 @@ pub(crate) fn store_recorder(
     project: String,
     notifying: Option<ConfiguredNotifier>,
 ) -> Arc<StoreRecorder> {
-    let announce = |hooks: ConfiguredNotifier| -> Box<MessageBuilderFn> {
+    let announce = |hooks: ConfiguredNotifier| -> Box<NotificationBuilderFn> {
         Box::new(move |run, events, at| hooks.notifications_for(run, events, at))
     };
     let options = RecorderOptions {

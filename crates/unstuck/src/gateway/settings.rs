@@ -3,14 +3,17 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use unstuck_config::section::{self, GatewaySection, GatewayTimeouts, GatewayWatch, OnReached};
+use unstuck_config::section::{
+    self, GatewayLoopLimits, GatewaySection, GatewayTimeouts, OnBudgetReached,
+};
 use unstuck_core::RetryPolicy;
-use unstuck_gateway::loop_detection::WatchLimits;
+use unstuck_gateway::loop_detection::LoopDetectionLimits;
 use unstuck_gateway::{
-    Budgets, GatewaySettings, LoopRules, NetworkSettings, OnLoop, StreamMode, TimeLimits, Upstream,
+    Budgets, GatewaySettings, LoopHandling, NetworkSettings, OnLoop, StreamMode, TimeLimits,
+    Upstream,
 };
 
-use crate::environment::{network_probe, variable};
+use crate::environment_variables::{network_probe, variable};
 
 /// Lower bound, so that a project cannot cause a storm of probes.
 const MIN_PROBE_INTERVAL: Duration = Duration::from_secs(1);
@@ -31,15 +34,15 @@ pub(crate) fn gateway_settings(
     settings.route_around_refusals = section.route_around_refusals;
     settings.stream = stream_mode(section.stream);
     settings.retry_bad_output = section.retry_bad_output;
-    settings.loop_rules = LoopRules {
+    settings.loop_rules = LoopHandling {
         limits: watch_limits(&section.watch),
         action: on_loop(section.on_loop),
-        ..LoopRules::default()
+        ..LoopHandling::default()
     };
     settings.budgets = Budgets {
         session: section.budgets.session,
         day: section.budgets.day,
-        escalates: section.budgets.on_reached == OnReached::Ask,
+        escalates: section.budgets.on_reached == OnBudgetReached::Ask,
     };
     settings
 }
@@ -78,20 +81,20 @@ fn time_limits(section: &GatewayTimeouts) -> TimeLimits {
     }
 }
 
-fn watch_limits(section: &GatewayWatch) -> WatchLimits {
-    WatchLimits {
+fn watch_limits(section: &GatewayLoopLimits) -> LoopDetectionLimits {
+    LoopDetectionLimits {
         repeats: section.repeats,
         repeats_in_window: section.repeats_in_window,
         window: section.window,
         slow_tool: section.slow_tool,
-        slow_repeats: section.slow_repeats,
-        empty_answers: section.empty_answers,
-        no_shrink: section.no_shrink,
-        refill: section.refill,
-        shortest_full: section.shortest_full,
-        no_progress: section.no_progress,
-        storm: section.storm,
-        storm_time: section.storm_time,
+        slow_tool_repeats: section.slow_tool_repeats,
+        empty_responses: section.empty_responses,
+        failed_compactions: section.failed_compactions,
+        compaction_window: section.compaction_window,
+        min_context_tokens: section.min_context_tokens,
+        no_progress_responses: section.no_progress_responses,
+        conversation_storm: section.conversation_storm,
+        conversation_storm_window: section.conversation_storm_window,
     }
 }
 
@@ -121,7 +124,7 @@ mod tests {
     fn configuration_defaults_equal_gateway_defaults() {
         let section = GatewaySection::default();
         assert_eq!(time_limits(&section.timeouts), TimeLimits::default());
-        assert_eq!(watch_limits(&section.watch), WatchLimits::default());
+        assert_eq!(watch_limits(&section.watch), LoopDetectionLimits::default());
         let (own, of_section) = (
             GatewaySettings::new(Vec::new()),
             gateway_settings(&section, Vec::new(), RetryPolicy::default()),

@@ -90,6 +90,6 @@ pub(crate) async fn follow_spending(gateway: &Gateway, store: &Store) {
         project: None,
     };
     if let Ok(days) = store.spending(&query).await {
-        gateway.note_spent_today(days.iter().map(|day| day.cost_usd).sum());
+        gateway.set_cost_today(days.iter().map(|day| day.cost_usd).sum());
     }
 }

@@ -3,23 +3,23 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use unstuck_config::section::{GatewaySection, GatewayUpstream, MissingCapability};
+use unstuck_config::section::{GatewaySection, GatewayUpstream, MissingUpstreamFeature};
 use unstuck_core::agent::{Agent, Agents};
 use unstuck_gateway::protocol::Protocol;
-use unstuck_gateway::{GatewayError, MissingCapabilities, Secret, Upstream};
+use unstuck_gateway::{GatewayError, Secret, UnsupportedFeatures, Upstream};
 
 use super::settings::stream_mode;
-use crate::environment;
+use crate::environment_variables;
 use crate::error_report::error_with_hint;
 
 /// Parses the flag value `PROTOCOL=URL`.
 pub(crate) fn from_flag(text: &str) -> Result<Upstream, String> {
     let known = Protocol::ALL.map(Protocol::name).join(", ");
     let (name, url) = text.split_once('=').ok_or_else(|| {
-        "it must be PROTOCOL=URL, such as anthropic=https://api.anthropic.com".to_owned()
+        "expected PROTOCOL=URL, such as anthropic=https://api.anthropic.com".to_owned()
     })?;
     let protocol = Protocol::from_name(name)
-        .ok_or_else(|| format!("there is no protocol `{name}`; there are {known}"))?;
+        .ok_or_else(|| format!("unknown protocol `{name}`, expected one of {known}"))?;
     Upstream::new(name, protocol, url).map_err(|error| error.to_string())
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn from_config(section: &GatewaySection, protocol: Protocol) -> Resul
     let list = lists.iter().find(|(name, _)| *name == protocol.name());
     let list = list.map_or(&[][..], |(_, list)| *list);
     if list.is_empty() {
-        return Ok(vec![Upstream::of_provider(protocol)]);
+        return Ok(vec![Upstream::for_provider(protocol)]);
     }
     let numbered = list.iter().enumerate();
     numbered
@@ -45,21 +45,19 @@ fn configured_upstream(protocol: Protocol, at: usize, one: &GatewayUpstream) -> 
     let name = one.name.as_deref().unwrap_or(&usual);
     let mut upstream = Upstream::new(name, protocol, &one.url)?;
     if let Some(variable) = &one.key_env {
-        let key = environment::variable(variable).ok_or_else(|| {
+        let key = environment_variables::variable(variable).ok_or_else(|| {
             error_with_hint(
-                format!("the key of the upstream {name} is missing: {variable} is not set"),
-                format!(
-                    "export {variable}=…, or leave `key_env` out to pass the agent's own key on"
-                ),
+                format!("missing key for upstream {name}: {variable} is not set"),
+                format!("set {variable}, or remove `key_env` to pass through the agent's own key"),
             )
         })?;
         upstream.key = Some(Secret::new(key));
     }
     upstream.models.clone_from(&one.models);
-    upstream.missing = MissingCapabilities {
-        tools: one.missing.contains(&MissingCapability::Tools),
-        vision: one.missing.contains(&MissingCapability::Vision),
-        prefill: one.missing.contains(&MissingCapability::Prefill),
+    upstream.missing = UnsupportedFeatures {
+        tools: one.missing.contains(&MissingUpstreamFeature::Tools),
+        vision: one.missing.contains(&MissingUpstreamFeature::Vision),
+        prefill: one.missing.contains(&MissingUpstreamFeature::Prefill),
     };
     upstream.context = one.context;
     upstream.stream = one.stream.map(stream_mode);
@@ -68,14 +66,14 @@ fn configured_upstream(protocol: Protocol, at: usize, one: &GatewayUpstream) -> 
 
 /// An environment variable that sets the address of an API.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct AddressVariable {
+pub(super) struct ApiAddressVariable {
     pub(super) name: String,
     pub(super) protocol: Protocol,
     /// Path to append to its value to get a base URL.
     path_suffix: &'static str,
 }
 
-impl AddressVariable {
+impl ApiAddressVariable {
     /// Returns the variables of an agent that hold nothing but a URL.
     pub(super) fn of_agent(agent: &Agent) -> impl Iterator<Item = Self> {
         let env = agent.file().call.base_url.env.iter();
@@ -120,7 +118,7 @@ impl AddressVariable {
 /// Returns the upstreams of a private gateway; the user's own environment takes precedence.
 pub(super) fn from_environment(
     section: &GatewaySection,
-    variables: &[AddressVariable],
+    variables: &[ApiAddressVariable],
     env: &BTreeMap<String, String>,
 ) -> Result<Vec<Upstream>> {
     let mut upstreams = Vec::new();
@@ -181,7 +179,7 @@ mod tests {
             pairs.iter().map(own).collect::<BTreeMap<_, _>>()
         };
         let asked = |agent: &str, pairs: &[(&str, &str)]| {
-            let variables = AddressVariable::all(agents.get(agent), agents);
+            let variables = ApiAddressVariable::all(agents.get(agent), agents);
             let found = from_environment(&GatewaySection::default(), &variables, &env(pairs));
             let urls = found.unwrap().into_iter().map(|one| one.base.to_string());
             urls.map(|url| url.trim_end_matches('/').to_owned())

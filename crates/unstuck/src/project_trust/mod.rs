@@ -1,30 +1,30 @@
 //! Trust in a project's repair rules, and checks that a human grants it.
 
+mod project_trust_state;
 mod trust_contents;
 mod trust_prompt;
-mod trusted_project;
 
+pub(crate) use project_trust_state::{ProjectTrustState, ProjectWithTrustRecord};
 pub(crate) use trust_contents::{TrustContents, allowed_lines};
 pub(crate) use trust_prompt::{ask_trust, confirm};
-pub(crate) use trusted_project::{TrustState, TrustedProject};
 
 use std::path::Path;
 
 use unstuck_config::ProjectTrust;
-use unstuck_core::watched_files::AcceptedParts;
+use unstuck_core::watched_files::AcceptedFileParts;
 use unstuck_repair::project_dir::ProjectRoot;
 use unstuck_repair::trust::TrustStore;
 use unstuck_repair::watched_files::{CommittedFiles, NoCommits, WatchedFiles};
 use unstuck_run::blobs::content_hash;
-use unstuck_run::nesting::detect_nested_run;
-use unstuck_run::worktree::HeadTree;
+use unstuck_run::nested_run_detection::detect_nested_run;
+use unstuck_run::worktree::CommittedTree;
 
 use crate::config::Config;
-use crate::environment;
+use crate::environment_variables;
 
 /// Returns whether the project's repair rules are trusted.
 pub(crate) fn project_trust(config: &Config, project: &Path) -> ProjectTrust {
-    TrustedProject::new(config, project)
+    ProjectWithTrustRecord::new(config, project)
         .trust_state()
         .as_project_trust()
 }
@@ -43,15 +43,15 @@ fn settings_hash(config: &Config) -> String {
 
 /// Describes the ignored untrusted rules, with the reason and a hint; none if all apply.
 pub(crate) fn untrusted_notice(config: &Config, project: &Path) -> Option<String> {
-    let project = TrustedProject::new(config, project);
+    let project = ProjectWithTrustRecord::new(config, project);
     match project.trust_state() {
-        TrustState::Untrusted(standing) => Some(project.untrusted_line(&standing)),
+        ProjectTrustState::Untrusted(standing) => Some(project.untrusted_line(&standing)),
         _ => None,
     }
 }
 
 /// Returns the accepted watched files of a project.
-pub(crate) fn accepted_files(project: &Path) -> AcceptedParts {
+pub(crate) fn accepted_files(project: &Path) -> AcceptedFileParts {
     trust_store()
         .map(|trust| trust.accepted_files(project))
         .unwrap_or_default()
@@ -63,24 +63,24 @@ pub(crate) fn files_at_start(
     config: &Config,
     project: Option<&Path>,
     committed: &dyn CommittedFiles,
-) -> AcceptedParts {
+) -> AcceptedFileParts {
     let Some(project) = project.filter(|_| config.trusts_projects()) else {
-        return AcceptedParts::default();
+        return AcceptedFileParts::default();
     };
     let section = config.repair_policy(ProjectTrust::Trusted);
     let (Some(section), Ok(root)) = (section, ProjectRoot::open(project)) else {
-        return AcceptedParts::default();
+        return AcceptedFileParts::default();
     };
     if committed.contents(&[]).is_none() && accepted_files(project).is_empty() {
         WatchedFiles::new(&root, committed).baseline(&section.auto_approve)
     } else {
-        AcceptedParts::default()
+        AcceptedFileParts::default()
     }
 }
 
 /// Returns the store of trust records.
 pub(crate) fn trust_store() -> Option<TrustStore> {
-    environment::state_dir().map(|state| TrustStore::open(&state))
+    environment_variables::state_dir().map(|state| TrustStore::open(&state))
 }
 
 /// Returns evidence that this process was started by an agent, if any.
@@ -90,7 +90,7 @@ pub(crate) fn agent_evidence() -> Option<String> {
 
 /// Returns the project's files at the last commit before the start; later commits of agents are not accepted.
 pub(crate) fn committed_files(project: Option<&Path>) -> Box<dyn CommittedFiles> {
-    match project.map(HeadTree::at_head) {
+    match project.map(CommittedTree::at_head) {
         Some(Ok(head)) => Box::new(head),
         _ => Box::new(NoCommits),
     }

@@ -4,15 +4,15 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde::Serialize;
-use unstuck_config::section::{OnUnknown, RecoverySection, Sandbox};
+use unstuck_config::section::{OnUnlistedCommand, RepairPolicySection, Sandbox};
 use unstuck_config::{RepairPolicyChange, lint_approval};
 use unstuck_core::command_policy::{sanitize, sanitize_command};
-use unstuck_core::watched_files::AcceptedParts;
+use unstuck_core::watched_files::AcceptedFileParts;
 use unstuck_repair::project_dir::ProjectRoot;
 use unstuck_repair::watched_files::{ChangedWatchedFile, WatchedFiles};
 use unstuck_run::worktree::open_committed_files;
 
-use super::TrustedProject;
+use super::ProjectWithTrustRecord;
 
 /// Maximum number of diff lines per file.
 const MOST_LINES: usize = 12;
@@ -23,12 +23,12 @@ const MOST_NAMES: usize = 12;
 #[derive(Debug, Serialize)]
 pub(crate) struct TrustContents {
     /// Rules that would apply.
-    pub(crate) section: RecoverySection,
+    pub(crate) section: RepairPolicySection,
     /// Warnings for the owner, by entry.
     pub(crate) warnings: Vec<String>,
     /// Watched files in their current state.
     #[serde(skip)]
-    pub(crate) baseline: AcceptedParts,
+    pub(crate) baseline: AcceptedFileParts,
     /// Names of the watched files.
     pub(crate) files: Vec<String>,
     /// Watched files that differ from both the committed and the accepted versions.
@@ -37,7 +37,7 @@ pub(crate) struct TrustContents {
 
 impl TrustContents {
     /// Inspects a project; none if there are no repair rules.
-    pub(crate) fn of_project(project: &TrustedProject<'_>) -> Result<Option<Self>> {
+    pub(crate) fn of_project(project: &ProjectWithTrustRecord<'_>) -> Result<Option<Self>> {
         let Some(section) = project.declared_section() else {
             return Ok(None);
         };
@@ -73,7 +73,7 @@ impl TrustContents {
             if self.files.len() > MOST_NAMES {
                 names += &format!(" and {} more", self.files.len() - MOST_NAMES);
             }
-            lines.push(format!("What they execute is decided by {names}"));
+            lines.push(format!("Files that determine what they execute: {names}"));
         }
         for file in &self.changed {
             lines.push(format!("  {}: {}", file.path, file.reason));
@@ -84,14 +84,14 @@ impl TrustContents {
                     .map(|line| format!("      {line}")),
             );
             if all.len() > MOST_LINES {
-                lines.push(format!("      … and {} lines more", all.len() - MOST_LINES));
+                lines.push(format!("      … and {} more lines", all.len() - MOST_LINES));
             }
         }
         lines
     }
 }
 
-fn warnings(section: &RecoverySection) -> Vec<String> {
+fn warnings(section: &RepairPolicySection) -> Vec<String> {
     let told = section.auto_approve.iter().flat_map(|entry| {
         let why = lint_approval(entry).into_iter();
         why.map(move |why| format!("`{}` {why}", sanitize_command(entry)))
@@ -100,15 +100,15 @@ fn warnings(section: &RecoverySection) -> Vec<String> {
 }
 
 /// Lists what a section allows.
-pub(crate) fn allowed_lines(section: &RecoverySection) -> Vec<String> {
+pub(crate) fn allowed_lines(section: &RepairPolicySection) -> Vec<String> {
     if !section.enabled {
-        return vec!["No repairs are done".to_owned()];
+        return vec!["Repairs are disabled".to_owned()];
     }
     let mut lines = Vec::new();
     match section.auto_approve.as_slice() {
-        [] => lines.push("Nothing runs without asking".to_owned()),
+        [] => lines.push("No command runs without approval".to_owned()),
         entries => {
-            lines.push("These run without asking, exactly as they stand here:".to_owned());
+            lines.push("These commands run without approval (exact match only):".to_owned());
             lines.extend(
                 entries
                     .iter()
@@ -122,36 +122,37 @@ pub(crate) fn allowed_lines(section: &RecoverySection) -> Vec<String> {
         .map(|one| sanitize(one))
         .collect();
     if !patterns.is_empty() {
-        lines.push(format!("These ask: {}", patterns.join("   ")));
+        lines.push(format!(
+            "These always need approval: {}",
+            patterns.join("   ")
+        ));
     }
     lines.push(match section.on_unknown {
-        OnUnknown::Escalate => "Everything else asks".to_owned(),
-        OnUnknown::Deny => "Everything else is refused".to_owned(),
-        OnUnknown::Allow => {
-            "Everything else runs without asking if it is a simple command".to_owned()
-        }
+        OnUnlistedCommand::Escalate => "All other commands need approval".to_owned(),
+        OnUnlistedCommand::Deny => "All other commands are rejected".to_owned(),
+        OnUnlistedCommand::Allow => "All other simple commands run without approval".to_owned(),
     });
     lines.push(format!(
-        "At most {} run by themselves in one run, {} s apart",
+        "At most {} automatic repairs per run, at least {} s apart",
         section.max_auto_recoveries_per_run, section.cooldown_seconds
     ));
     lines.push(confinement_text(section));
     if !section.guard_files {
-        lines.push("Changed scripts and settings of tools do not make them ask".to_owned());
+        lines.push("Changed scripts and tool settings do not require approval".to_owned());
     }
     lines
 }
 
-fn confinement_text(section: &RecoverySection) -> String {
+fn confinement_text(section: &RepairPolicySection) -> String {
     let sandbox = match section.sandbox {
         Sandbox::Required => "only in a sandbox",
-        Sandbox::BestEffort => "in a sandbox where the machine has one",
+        Sandbox::BestEffort => "in a sandbox if available",
         Sandbox::Off => "without a sandbox",
     };
     let network = if section.network {
-        "with the network"
+        "with network access"
     } else {
-        "without the network"
+        "without network access"
     };
     let paths: Vec<_> = section
         .allowed_write_paths
@@ -167,9 +168,9 @@ fn confinement_text(section: &RecoverySection) -> String {
     let variables = if kept.is_empty() {
         String::new()
     } else {
-        format!(", seeing the variables {}", kept.join(", "))
+        format!(", with environment variables {}", kept.join(", "))
     };
-    format!("They run {sandbox}, {network}{writes}{variables}")
+    format!("Repairs run {sandbox}, {network}{writes}{variables}")
 }
 
 /// Lists the changes, one line each; those that allow more are marked.

@@ -11,10 +11,10 @@ use std::path::Path;
 use anstream::{AutoStream, ColorChoice};
 use anyhow::Result;
 use unstuck_repair::trust::TrustStatus;
-use unstuck_run::nesting::detect_nested_run;
+use unstuck_run::nested_run_detection::detect_nested_run;
 
 use super::trust_contents::{self, TrustContents};
-use super::{TrustState, TrustedProject};
+use super::{ProjectTrustState, ProjectWithTrustRecord};
 use crate::clock;
 use crate::config::Config;
 use crate::output::{BOLD, DIM, YELLOW};
@@ -27,15 +27,15 @@ const MAX_ANSWER: usize = 100;
 ///
 /// Does nothing without a terminal, inside a supervised agent, or if declined before.
 pub(crate) fn ask_trust(config: &Config, root: &Path) -> Result<()> {
-    let project = TrustedProject::new(config, root);
-    if let TrustState::Untrusted(standing) = project.trust_state()
+    let project = ProjectWithTrustRecord::new(config, root);
+    if let ProjectTrustState::Untrusted(standing) = project.trust_state()
         && standing != TrustStatus::Declined
         && detect_nested_run().is_none()
         && let Some(terminal) = terminal()
         && let Some(shown) = TrustContents::of_project(&project)?
     {
         let text = question_text(&project, &standing, &shown);
-        if ask_on(terminal, &text, "Trust it as it is now?")? {
+        if ask_on(terminal, &text, "Trust the current version?")? {
             project.accept(shown.baseline)?
         } else {
             project.decline()?
@@ -66,7 +66,7 @@ fn terminal() -> Option<File> {
 }
 
 fn question_text(
-    project: &TrustedProject<'_>,
+    project: &ProjectWithTrustRecord<'_>,
     standing: &TrustStatus,
     shown: &TrustContents,
 ) -> String {
@@ -76,14 +76,14 @@ fn question_text(
         TrustStatus::Changed { since, .. } => {
             let since = clock::format_time(*since);
             lines.push(format!(
-                "{BOLD}{files} has changed what it allows in [recovery]{BOLD:#} since you trusted it ({since}):"
+                "{BOLD}The repair rules in {files} changed{BOLD:#} since you trusted them ({since}):"
             ));
             lines.extend(trust_contents::change_lines(&project.changes(standing)));
             lines.push(format!("{DIM}+ allows more, - allows less{DIM:#}"));
         }
         _ => {
             lines.push(format!(
-                "{BOLD}{files} says in [recovery] which repairs may run.{BOLD:#} Nobody has trusted it yet."
+                "{BOLD}The repair rules in {files} are not trusted yet.{BOLD:#} [recovery] declares:"
             ));
             lines.extend(trust_contents::allowed_lines(&shown.section));
         }
@@ -92,7 +92,7 @@ fn question_text(
     let warnings = shown.warnings.iter();
     lines.extend(warnings.map(|warning| format!("{YELLOW}note{YELLOW:#}: {warning}")));
     lines.push(
-        "Without trust it approves nothing; `unstuck trust` does the same at any time.".to_owned(),
+        "Untrusted rules approve nothing. To trust them later, run `unstuck trust`.".to_owned(),
     );
     lines.join("\n")
 }

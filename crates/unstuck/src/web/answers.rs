@@ -9,10 +9,9 @@ use unstuck_web::model::AnswerResult;
 
 use super::resume_guard::ResumeGuard;
 use super::{Desk, Doer, actor_name};
-use crate::child_process;
-use crate::config;
 use crate::escalation_answers::{self, AnswerEffect, AnswerInput};
 use crate::paths::abbreviate_home;
+use crate::unstuck_subprocess;
 
 /// Answers an escalation and resumes its run.
 pub(super) async fn answer_escalation(
@@ -25,7 +24,7 @@ pub(super) async fn answer_escalation(
         && hash != question.request.details.hash
     {
         return Err(CommandError::Stale(format!(
-            "{} has changed since it was shown; look at it again",
+            "request {} changed since it was shown; review it again",
             given.escalation
         )));
     }
@@ -33,23 +32,22 @@ pub(super) async fn answer_escalation(
     let doing = doer
         .run_blocking(move |desk| {
             let session = desk.session();
-            let config = config::load_in(question.project.as_ref(), session.sources())?;
             let giving = AnswerInput {
                 answer: given.answer,
                 note: &given.note,
                 who: &actor_name(given.who),
                 changes: &[],
             };
-            let follows = escalation_answers::answer_as(&question, &giving, &config, &session)?;
+            let follows = escalation_answers::answer_as(&question, &giving, &session)?;
             Ok(match follows {
-                AnswerEffect::Delivered => "the process that waits for it goes on".to_owned(),
-                AnswerEffect::Recorded => "nothing was held up by it".to_owned(),
+                AnswerEffect::Delivered => "the waiting process continues".to_owned(),
+                AnswerEffect::Recorded => "nothing was blocked by it".to_owned(),
                 AnswerEffect::Ended(reason) => format!("the run has ended: {reason}"),
                 AnswerEffect::NeedsResume => match desk.resumes.begin(&question.run) {
                     Some(taken) => {
                         resume_run(desk, &question.run, question.project.into(), &[], taken)
                     }
-                    None => "the process that takes it up goes on with it".to_owned(),
+                    None => "the process that is resuming the run continues".to_owned(),
                 },
             })
         })
@@ -68,18 +66,18 @@ pub(super) fn resume_run(
     restart: &[String],
     taken: ResumeGuard,
 ) -> String {
-    match child_process::spawn_resume_logged(run, &project, restart, &desk.session(), taken) {
+    match unstuck_subprocess::spawn_resume_logged(run, &project, restart, &desk.session(), taken) {
         Ok(pid) => format!(
-            "the run goes on in process {pid}; what it says is in {}",
+            "the run continues in process {pid} (log: {})",
             abbreviate_home(
-                &child_process::resume_log_path(run, &desk.session())
+                &unstuck_subprocess::resume_log_path(run, &desk.session())
                     .display()
                     .to_string()
             )
         ),
         // The answer is recorded; the run can be resumed manually.
         Err(error) => format!(
-            "no process could be started for the run ({error}): `unstuck resume {}` takes it up",
+            "cannot start a process for the run ({error}); resume it with `unstuck resume {}`",
             run.short()
         ),
     }
@@ -94,5 +92,5 @@ pub(super) async fn find_escalation(doer: &Doer, id: &str) -> Result<EscalationR
     };
     let found = doer.0.store.escalations(&filter).await?;
     let found = found.into_iter().find(|one| one.request.id == id);
-    found.ok_or_else(|| CommandError::NotFound(format!("there is no question {id}")))
+    found.ok_or_else(|| CommandError::NotFound(format!("request `{id}` not found")))
 }

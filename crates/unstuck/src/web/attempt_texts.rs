@@ -14,7 +14,7 @@ use unstuck_web::model::AttemptTexts;
 use super::Doer;
 use crate::config;
 use crate::config::Config;
-use crate::run_session::state_dir;
+use crate::run_supervision::state_dir;
 
 /// Maximum size of the returned end of a text, in bytes.
 const MAX_TAIL_BYTES: u64 = 512 << 10;
@@ -61,7 +61,7 @@ fn read_texts(
         } else {
             Some(prompt)
         },
-        cut: stdout_cut || stderr_cut,
+        truncated: stdout_cut || stderr_cut,
         stdout: or(stdout, excerpt.map(|one| &one.stdout)),
         stderr: or(stderr, excerpt.map(|one| &one.stderr)),
     }

@@ -2,13 +2,13 @@
 
 mod answers;
 mod attempt_texts;
+mod configured_resources;
 mod model_switch;
 mod policies;
 mod previews;
 mod resume_guard;
 mod retries;
 mod router_bridge;
-mod settings;
 mod stop;
 
 pub(crate) use router_bridge::RouterBridge;
@@ -27,14 +27,14 @@ use unstuck_core::redact::Redactor;
 use unstuck_gateway::GatewayHandle;
 use unstuck_run::clock::Clock;
 use unstuck_store::{Store, StoreLocation};
-use unstuck_web::auth::{RateLimits, TokenStore};
+use unstuck_web::auth::{ServerRateLimits, TokenStore};
 use unstuck_web::commands::{
     AnswerEscalation, CommandError, CommandFuture, Deeds, PolicyChange, PolicyTarget, RetrySession,
     SwitchModel,
 };
 use unstuck_web::model::{
     Agent, AnswerResult, AttemptTexts, Budgets, CostEstimateResponse, EffectivePolicy, Lane,
-    ModelSwitchResponse, Models, RepairPreview, RetryPrompt, RetryStarted, Webhook,
+    ModelSwitchResponse, Models, RepairPreview, RetryPrompt, RetryResult, Webhook,
     WebhookTestResult,
 };
 use unstuck_web::{WebOptions, WebState};
@@ -42,8 +42,8 @@ use unstuck_web::{WebOptions, WebState};
 use crate::command_context::CommandContext;
 use crate::config::Config;
 use crate::error_report::{ErrorClass, error_with_hint, refusal, summarize};
-use crate::output::Color;
-use crate::{clock, environment, escalation_answers, project_trust};
+use crate::output::ColorMode;
+use crate::{clock, environment_variables, escalation_answers, project_trust};
 
 /// Maximum number of concurrent previews.
 const MAX_PREVIEWS: usize = 2;
@@ -52,10 +52,10 @@ const DASHBOARD_NAME: &str = "dashboard";
 
 /// Opens the token store in the state directory, outside of all projects.
 pub(crate) fn token_store() -> Result<TokenStore> {
-    let state = environment::state_dir().ok_or_else(|| {
+    let state = environment_variables::state_dir().ok_or_else(|| {
         error_with_hint(
-            "there is no place for tokens: neither XDG_STATE_HOME nor HOME is set",
-            "set one of them",
+            "cannot locate the state directory: neither XDG_STATE_HOME nor HOME is set",
+            "set HOME or XDG_STATE_HOME",
         )
     })?;
     Ok(TokenStore::open(state.join("tokens.jsonl")))
@@ -99,7 +99,7 @@ pub(crate) fn build_web(parts: WebParts<'_>) -> Result<Arc<WebState>> {
         clock: Clock::System,
         listen: parts.listen,
         hosts: parts.hosts,
-        rates: RateLimits::default(),
+        rates: ServerRateLimits::default(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     }))
 }
@@ -128,7 +128,7 @@ impl Desk {
         CommandContext {
             store: &self.location,
             config: self.config.as_deref(),
-            color: Color::Never,
+            color: ColorMode::Never,
         }
     }
 
@@ -136,8 +136,8 @@ impl Desk {
     fn begin_resume(&self, run: &RunId) -> Result<ResumeGuard> {
         self.resumes.begin(run).ok_or_else(|| {
             refusal(
-                format!("run {} is being tried again already", run.short()),
-                "wait until that has ended",
+                format!("run {} is already being retried", run.short()),
+                "wait until the retry ends",
             )
         })
     }
@@ -147,7 +147,7 @@ impl Desk {
         match &self.agent_evidence {
             None => Ok(()),
             Some(why) => Err(CommandError::Forbidden(format!(
-                "this server runs inside a supervised agent ({why}), and only a person can do this; start `unstuck serve` in a terminal of your own"
+                "only a human can do this; this server runs inside a supervised agent ({why}); start `unstuck serve` in your own terminal"
             ))),
         }
     }
@@ -164,7 +164,9 @@ impl Doer {
         let done = tokio::task::spawn_blocking(move || work(&desk)).await;
         match done {
             Ok(done) => done.map_err(command_error),
-            Err(error) => Err(CommandError::Unavailable(format!("it broke off: {error}"))),
+            Err(error) => Err(CommandError::Unavailable(format!(
+                "internal task failed: {error}"
+            ))),
         }
     }
 }
@@ -200,7 +202,7 @@ impl Deeds for Doer {
         Box::pin(retries::retry_prompt(self, retrying))
     }
 
-    fn retry(&self, retrying: RetrySession) -> CommandFuture<'_, RetryStarted> {
+    fn retry(&self, retrying: RetrySession) -> CommandFuture<'_, RetryResult> {
         Box::pin(retries::retry_session(self, retrying))
     }
 
@@ -233,23 +235,23 @@ impl Deeds for Doer {
     }
 
     fn agents(&self) -> CommandFuture<'_, Vec<Agent>> {
-        Box::pin(settings::agents(self))
+        Box::pin(configured_resources::agents(self))
     }
 
     fn models(&self) -> CommandFuture<'_, Models> {
-        Box::pin(settings::models(self))
+        Box::pin(configured_resources::models(self))
     }
 
     fn budgets(&self) -> CommandFuture<'_, Budgets> {
-        Box::pin(settings::budgets(self))
+        Box::pin(configured_resources::budgets(self))
     }
 
     fn webhooks(&self) -> CommandFuture<'_, Vec<Webhook>> {
-        Box::pin(settings::webhooks(self))
+        Box::pin(configured_resources::webhooks(self))
     }
 
     fn test_webhook(&self, id: &str) -> CommandFuture<'_, WebhookTestResult> {
-        Box::pin(settings::test_webhook(self, id.to_owned()))
+        Box::pin(configured_resources::test_webhook(self, id.to_owned()))
     }
 
     fn lanes(&self) -> CommandFuture<'_, Vec<Lane>> {
@@ -262,7 +264,7 @@ impl Deeds for Doer {
 
 /// Parses a session id and returns the id of its run.
 fn run_of_session(session: &SessionId) -> Result<RunId, CommandError> {
-    let unknown = || CommandError::NotFound(format!("there is no session {}", session.as_str()));
+    let unknown = || CommandError::NotFound(format!("session {} not found", session.as_str()));
     let (run, _) = session.as_str().rsplit_once('-').ok_or_else(unknown)?;
     Ok(RunId::new(run))
 }

@@ -1,7 +1,7 @@
 //! Model switches of sessions.
 
 use anyhow::Result;
-use unstuck_core::decision::{ConcreteChange, CostEstimate, ModelSwitch, ModelSwitchReason};
+use unstuck_core::decision::{ConcreteAttemptChange, CostEstimate, ModelSwitch, ModelSwitchReason};
 use unstuck_core::escalation::EscalationAnswer;
 use unstuck_store::EscalationRow;
 use unstuck_web::commands::{CommandError, SwitchModel};
@@ -10,14 +10,14 @@ use unstuck_web::model::{CostEstimateResponse, ModelSwitchResponse};
 use super::answers::resume_run;
 use super::{Desk, Doer, actor_name, run_of_session};
 use crate::escalation_answers::{self, AnswerEffect, AnswerInput};
-use crate::model_switch::{ModelSwitchTarget, SwitchDestination};
+use crate::model_switch::{ModelSwitchDestination, SessionToSwitch};
 use crate::session_retry::{RetryChanges, RetryEffect, RetryTarget};
-use crate::{clock, runtime};
+use crate::{async_runtime, clock};
 
 /// A prepared model switch.
 struct PreparedModelSwitch {
     retry_target: RetryTarget,
-    switch_target: ModelSwitchTarget,
+    switch_target: SessionToSwitch,
     models: (String, String),
     cost: CostEstimate,
 }
@@ -27,12 +27,12 @@ impl PreparedModelSwitch {
         let session = desk.session();
         let subject = RetryTarget::find(&escalating.session, &session)?;
         let (run, of) = (subject.run.clone(), subject.session.clone());
-        let meant = ModelSwitchTarget::for_session(run, of, subject.events(), session.store);
-        let meant = runtime::block_on(meant)?;
+        let meant = SessionToSwitch::for_session(run, of, subject.events(), session.store);
+        let meant = async_runtime::block_on(meant)?;
         let to = escalating
             .to
             .as_deref()
-            .map_or(SwitchDestination::Next, SwitchDestination::Named);
+            .map_or(ModelSwitchDestination::Next, ModelSwitchDestination::Named);
         let catalog = subject.config().catalog();
         let models = meant.resolve_models(to, catalog)?;
         let cost = meant.extra_cost((&models.0, &models.1), catalog);
@@ -47,9 +47,9 @@ impl PreparedModelSwitch {
     /// Describes in one sentence how much of the previous work is kept.
     fn preserved_text(&self) -> &'static str {
         if self.retry_target.is_driven() && self.retry_target.escalation().is_none() {
-            "the conversation goes on; only its further calls go to the other model"
+            "the conversation continues; its next calls use the new model"
         } else {
-            "what was done and its history stay; it is tried again with the other model"
+            "completed work and history are kept; the session is retried with the new model"
         }
     }
 
@@ -59,7 +59,7 @@ impl PreparedModelSwitch {
             .request
             .details
             .changes(EscalationAnswer::SwitchModel);
-        let offered = changes.iter().find_map(ConcreteChange::model_switch);
+        let offered = changes.iter().find_map(ConcreteAttemptChange::model_switch);
         question
             .request
             .details
@@ -87,8 +87,7 @@ impl PreparedModelSwitch {
                     who: by,
                     changes: &[],
                 };
-                let config = self.retry_target.config();
-                let given = escalation_answers::answer_as(question, &giving, config, &session)?;
+                let given = escalation_answers::answer_as(question, &giving, &session)?;
                 if given == AnswerEffect::NeedsResume
                     && let Some(taken) = desk.resumes.begin(run)
                 {
@@ -99,7 +98,7 @@ impl PreparedModelSwitch {
                 let recorded =
                     self.switch_target
                         .record_switch(&desk.store, self.models, &self.cost, now);
-                return runtime::block_on(recorded);
+                return async_runtime::block_on(recorded);
             }
             _ => {
                 let different = RetryChanges {

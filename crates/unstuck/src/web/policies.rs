@@ -39,7 +39,7 @@ pub(super) async fn effective_policy(
 fn stored_policy(set: StoredSetting) -> Result<EffectivePolicy, CommandError> {
     let policy = RetryPolicy::from_json(&set.value.to_string());
     let policy = policy.map_err(|error| {
-        CommandError::Unavailable(format!("the policy that was set cannot be read: {error}"))
+        CommandError::Unavailable(format!("cannot read the stored policy: {error}"))
     })?;
     Ok(EffectivePolicy {
         policy,
@@ -130,7 +130,8 @@ pub(super) async fn put_policy(
             effective_policy(doer, change.target).await
         }
         Err(StoreError::SettingChanged { .. }) => Err(CommandError::Stale(
-            "the policy was changed meanwhile; look at it again, and change that".to_owned(),
+            "the policy was changed in the meantime; reload it and apply your change again"
+                .to_owned(),
         )),
         Err(error) => Err(error.into()),
     }

@@ -1,14 +1,14 @@
 //! Previews of proposed commands, run on a copy by a separate process.
 
 use anyhow::{Context, Result};
-use unstuck_repair::preview::{PreviewReport, RowChange};
+use unstuck_repair::preview::{PreviewReport, PreviewRowChange};
 use unstuck_web::commands::CommandError;
 use unstuck_web::model::{PreviewedFile, RepairPreview};
 
 use super::{Doer, answers};
-use crate::child_process;
 use crate::config;
 use crate::error_report::refusal;
+use crate::unstuck_subprocess;
 
 /// Previews the command proposed by an escalation.
 pub(super) async fn preview(
@@ -19,11 +19,13 @@ pub(super) async fn preview(
     doer.0.refuse_agents()?;
     let question = answers::find_escalation(doer, &id).await?;
     if question.request.repair.is_none() {
-        return Err(CommandError::Conflict(format!("{id} proposes no command")));
+        return Err(CommandError::Conflict(format!(
+            "request {id} has no command to preview"
+        )));
     }
     let Ok(_place) = doer.0.previews.try_acquire() else {
         return Err(CommandError::Unavailable(
-            "other previews are being made; try again when they are done".to_owned(),
+            "too many previews are running; retry later".to_owned(),
         ));
     };
     doer.run_blocking(move |desk| {
@@ -32,23 +34,20 @@ pub(super) async fn preview(
         let config = config::load_in(project, session.sources())?;
         if config.value("recovery.preview") == Some(false.into()) {
             return Err(refusal(
-                "there is no preview: `preview = false` stands in [recovery] of the project",
-                "look at the command itself",
+                "previews are disabled: `preview = false` in [recovery] of the project",
+                "review the command itself",
             ));
         }
-        let tried = child_process::run_preview_json(&id, project, network, &session);
-        let tried = tried.context("the preview could not be started")?;
+        let tried = unstuck_subprocess::run_preview_json(&id, project, network, &session);
+        let tried = tried.context("cannot start the preview")?;
         match serde_json::from_slice::<PreviewReport>(&tried.stdout) {
             Ok(report) => Ok(preview_response(report)),
             Err(_) => {
                 let said = String::from_utf8_lossy(&tried.stderr);
                 let said = said.lines().next().unwrap_or_default();
                 Err(refusal(
-                    format!(
-                        "there is no preview: {}",
-                        said.trim_start_matches("error: ")
-                    ),
-                    "look at the command itself",
+                    format!("preview failed: {}", said.trim_start_matches("error: ")),
+                    "review the command itself",
                 ))
             }
         }
@@ -64,9 +63,9 @@ fn preview_response(report: PreviewReport) -> RepairPreview {
     let files = report.rows.iter().map(|row| PreviewedFile {
         path: row.path.clone(),
         change: match row.change {
-            RowChange::Add => "added",
-            RowChange::Delete => "removed",
-            RowChange::Change | RowChange::Mixed => "changed",
+            PreviewRowChange::Add => "added",
+            PreviewRowChange::Delete => "removed",
+            PreviewRowChange::Change | PreviewRowChange::Mixed => "changed",
         }
         .to_owned(),
         diff: diff(&row.path),
@@ -74,10 +73,11 @@ fn preview_response(report: PreviewReport) -> RepairPreview {
     let refused = report
         .protected
         .iter()
-        .map(|path| format!("{path} is never applied: unstuck or git would obey it"));
+        .map(|path| format!("{path} is never applied: unstuck or git would act on it"));
     let unsettled = report.changed_during_run.iter();
-    let unsettled = unsettled.map(|path| format!("{path} was changed by others meanwhile"));
-    let network = "Only files are tried out; what it would do elsewhere is not known.".to_owned();
+    let unsettled =
+        unsettled.map(|path| format!("{path} was changed by another process in the meantime"));
+    let network = "The preview covers files only; other effects are unknown.".to_owned();
     RepairPreview {
         network: report.execution.network,
         files: files.collect(),

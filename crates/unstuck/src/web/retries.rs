@@ -3,7 +3,7 @@
 use unstuck_core::duration;
 use unstuck_core::duration::to_millis;
 use unstuck_web::commands::{CommandError, RetrySession};
-use unstuck_web::model::{FieldProblem, RetryOptions, RetryPrompt, RetryStarted};
+use unstuck_web::model::{FieldProblem, RetryOptions, RetryPrompt, RetryResult};
 
 use super::answers::resume_run;
 use super::{Doer, actor_name, run_of_session};
@@ -34,7 +34,7 @@ pub(super) async fn retry_prompt(
 pub(super) async fn retry_session(
     doer: &Doer,
     retrying: RetrySession,
-) -> Result<RetryStarted, CommandError> {
+) -> Result<RetryResult, CommandError> {
     doer.0.refuse_agents()?;
     let different = retry_changes(&retrying.options)?;
     let run = run_of_session(&retrying.session)?;
@@ -45,12 +45,12 @@ pub(super) async fn retry_session(
         let subject = RetryTarget::find(&retrying.session, &session)?;
         let who = actor_name(retrying.who);
         let doing = match subject.retry(&different, &who, &session)? {
-            RetryEffect::Delivered => "the process that waits for it goes on".to_owned(),
+            RetryEffect::Delivered => "the waiting process continues".to_owned(),
             RetryEffect::NeedsResume { restart } => {
                 resume_run(desk, &subject.run.id, subject.project(), &restart, taken)
             }
         };
-        Ok(RetryStarted {
+        Ok(RetryResult {
             run: subject.run.id.to_string(),
             session: subject.session.id.as_str().to_owned(),
             next_action: doing,
@@ -62,11 +62,11 @@ pub(super) async fn retry_session(
 fn retry_changes(options: &RetryOptions) -> Result<RetryChanges, CommandError> {
     let timeout = options.timeout.as_deref().map(duration::parse);
     let timeout = timeout.transpose().map_err(|error| CommandError::Invalid {
-        detail: "the timeout cannot be used".to_owned(),
+        detail: "invalid timeout".to_owned(),
         errors: vec![FieldProblem {
             field: "timeout".to_owned(),
             value: options.timeout.clone().unwrap_or_default(),
-            why: error.to_string(),
+            reason: error.to_string(),
         }],
     })?;
     let given = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());

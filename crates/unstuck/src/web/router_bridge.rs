@@ -9,7 +9,9 @@ use axum::extract::ConnectInfo;
 use hyper::body::Incoming;
 use hyper::{Request, Response};
 use tower_service::Service;
-use unstuck_gateway::{BodyError, FallbackBody, FallbackFuture, FallbackHandler, Peer};
+use unstuck_gateway::{
+    BodyError, ConnectionPeer, NonLlmRequestHandler, NonLlmResponseBody, NonLlmResponseFuture,
+};
 
 /// Forwards to the API and the pages once they are set: their address is known only after the gateway listens.
 #[derive(Default)]
@@ -29,8 +31,8 @@ impl fmt::Debug for RouterBridge {
     }
 }
 
-impl FallbackHandler for RouterBridge {
-    fn handle(&self, request: Request<Incoming>, from: Peer) -> FallbackFuture {
+impl NonLlmRequestHandler for RouterBridge {
+    fn handle(&self, request: Request<Incoming>, from: ConnectionPeer) -> NonLlmResponseFuture {
         let router = self.0.get().cloned();
         Box::pin(async move {
             let Some(mut router) = router else {
@@ -48,14 +50,14 @@ impl FallbackHandler for RouterBridge {
     }
 }
 
-fn into_page(body: Body) -> FallbackBody {
+fn into_page(body: Body) -> NonLlmResponseBody {
     use http_body_util::BodyExt;
     Box::pin(body.map_err(BodyError::from))
 }
 
 /// Response to requests that arrive while the server is starting.
-fn starting_up() -> Response<FallbackBody> {
-    let mut response = Response::new(into_page(Body::from("unstuck starts; ask again\n")));
+fn starting_up() -> Response<NonLlmResponseBody> {
+    let mut response = Response::new(into_page(Body::from("starting up; retry shortly\n")));
     *response.status_mut() = hyper::StatusCode::SERVICE_UNAVAILABLE;
     response
 }

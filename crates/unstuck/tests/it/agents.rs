@@ -25,9 +25,9 @@ fn every_agent_is_listed_with_version_or_as_not_installed() {
     assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
     insta::assert_snapshot!(ended.stdout, @r"
     aider     not installed    prompt in a file · resumes · model
-    claude    2.1.325          prompt on stdin · resumes · model · tools   ~/bin/claude
-    codex     0.166.0          prompt on stdin · resumes · model           ~/bin/codex
-    command   any program      prompt on stdin · the rest by placeholders
+    claude    2.1.325          prompt on stdin · resumes · model · tools  ~/bin/claude
+    codex     0.166.0          prompt on stdin · resumes · model          ~/bin/codex
+    command   any program      prompt on stdin · placeholders
     copilot   not installed    prompt on stdin · resumes · model · tools
     gemini    not installed    prompt on stdin · resumes · model · tools
     goose     not installed    prompt on stdin · resumes · model
@@ -76,18 +76,12 @@ fn hanging_or_failing_program_does_not_block_the_list() {
         .unwrap();
     assert!(elapsed.as_secs() < 15, "not side by side: {elapsed:?}");
     for (id, problem) in [
-        (
-            "claude",
-            "~/bin/claude (does not tell its version within 5 s)",
-        ),
+        ("claude", "~/bin/claude (version check timed out after 5 s)"),
         (
             "codex",
-            "~/bin/codex (does not tell its version: no such library)",
+            "~/bin/codex (version check failed: no such library)",
         ),
-        (
-            "aider",
-            "~/bin/aider (cannot be started: the interpreter it names does not exist)",
-        ),
+        ("aider", "~/bin/aider (cannot start: interpreter not found)"),
     ] {
         let line = line(&ended.stdout, id);
         assert!(
@@ -121,38 +115,38 @@ fn planned_command_is_shown() {
     insta::assert_snapshot!(place.run(&["agents", "show", "codex"], "").stdout, @r#"
     codex  Codex, not installed
 
-    How a role calls it
+    Command for a new conversation
       echo 'Fix the failing tests' | codex exec --json -m MODEL -
 
-    How it goes on with a conversation
-      echo 'Go on' | codex exec --json -m MODEL resume SESSION -
+    Command to continue a conversation
+      echo Continue | codex exec --json -m MODEL resume SESSION -
 
-    Words in capitals stand for what a role says; what it does not say is left out.
-    It has no option for allowed tools: leave them out, and choose its sandbox with args = ["--sandbox", "workspace-write"].
+    Words in capitals are placeholders for the settings of a role; unset ones are omitted.
+    It has no option for allowed tools: omit `allowed_tools`, and choose its sandbox with args = ["--sandbox", "workspace-write"].
     "#);
     insta::assert_snapshot!(place.run(&["agents", "show", "aider"], "").stdout, @r"
     aider  aider, not installed
 
-    How a role calls it
+    Command for a new conversation
       aider --yes-always --no-check-update --no-show-release-notes --no-pretty --model MODEL --message-file PROMPT.md
 
-    How it goes on with a conversation
+    Command to continue a conversation
       aider --yes-always --no-check-update --no-show-release-notes --no-pretty --model MODEL --restore-chat-history --message-file PROMPT.md
 
-    Words in capitals stand for what a role says; what it does not say is left out.
-    PROMPT.md is a file with the prompt.
-    It has no option for allowed tools: leave them out, since aider has no tools other than file edits.
+    Words in capitals are placeholders for the settings of a role; unset ones are omitted.
+    PROMPT.md contains the prompt.
+    It has no option for allowed tools: omit `allowed_tools`, since aider has no tools other than file edits.
     ");
     insta::assert_snapshot!(place.run(&["agents", "show", "command"], "").stdout, @r"
-    command  Any program, which the role names
+    command  Any program, set by the role's `command`
 
-    How a role calls it
+    Command for a new conversation
       echo 'Fix the failing tests' | my-agent --model MODEL --session SESSION
 
-    How it goes on with a conversation
-      echo 'Go on' | my-agent --model MODEL --session SESSION
+    Command to continue a conversation
+      echo Continue | my-agent --model MODEL --session SESSION
 
-    Words in capitals stand for what a role says; what it does not say is left out.
+    Words in capitals are placeholders for the settings of a role; unset ones are omitted.
     ");
     let claude = place.json(&["agents", "show", "claude", "--json"], "");
     assert_eq!(claude["called"]["stdin"], "Fix the failing tests");
@@ -167,6 +161,6 @@ fn planned_command_is_shown() {
     let unknown = place.run(&["agents", "show", "clod"], "");
     assert_eq!(
         (unknown.code, unknown.stderr.lines().next()),
-        (2, Some("error: there is no agent `clod`"))
+        (2, Some("error: unknown agent `clod`"))
     );
 }

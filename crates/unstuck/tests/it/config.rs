@@ -1,6 +1,7 @@
 //! Configuration commands and user-defined knowledge.
 
 use crate::Place;
+use crate::output_snapshot::assert_output;
 
 const RULE: &str = "[[kinds.server_overloaded.rule]]\nid = \"ours\"\nany = [\"the cluster is catching its breath\"]\n";
 
@@ -49,51 +50,27 @@ fn explicit_file_overrides_the_project() {
 #[test]
 fn configuration_errors_show_their_location() {
     let place = Place::new();
-    for (text, told) in [
-        (
-            "[kinds.rate_limt]\nhint = \"x\"\n",
-            "did you mean `rate_limit`?",
-        ),
-        (
-            "[kinds.rate_limit]\nhnit = \"x\"\n",
-            "there is no key `hnit` in `kinds.rate_limit`, did you mean `hint`?",
-        ),
-        (
-            "[[kinds.rate_limit.rule]]\nid = \"x\"\nany = ['/a(/']\n",
-            "rule `x`",
-        ),
-        (
-            "[[kinds.rate_limit.rule]]\nid = \"x\"\nany = ['/abc(/']\n",
-            "regular expression",
-        ),
-        ("[policy]\nmaxRetries = -3\n", "maxRetries"),
-        (
-            "[[kinds.rate_limit.chain]]\nstrategy = \"nope\"\nconfidence = 0.5\n",
-            "there is no strategy `nope`",
-        ),
-        (
-            "[[kinds.rate_limit.rule]]\nany = [\"x y\"]\n",
-            "it needs an `id`",
-        ),
-        (
-            "[[kinds.rate_limit.rule]]\nid = \"x\"\n",
-            "would match everything",
-        ),
-        (
-            "[[kinds.rate_limit.rule]]\nid = \"x\"\nany = [\"x y\"]\nconfidence = 7\n",
-            "between 0 and 1",
-        ),
-        (
-            "[policy]\ntemplate = \"patiant\"\n",
-            "there is no template `patiant`",
-        ),
-        ("oops", "unstuck.toml"),
+    let mut told = String::new();
+    for text in [
+        "[kinds.rate_limt]\nhint = \"x\"\n",
+        "[kinds.rate_limit]\nhnit = \"x\"\n",
+        "[[kinds.rate_limit.rule]]\nid = \"x\"\nany = ['/a(/']\n",
+        "[[kinds.rate_limit.rule]]\nid = \"x\"\nany = ['/abc(/']\n",
+        "[policy]\nmaxRetries = -3\n",
+        "[[kinds.rate_limit.chain]]\nstrategy = \"nope\"\nconfidence = 0.5\n",
+        "[[kinds.rate_limit.rule]]\nany = [\"x y\"]\n",
+        "[[kinds.rate_limit.rule]]\nid = \"x\"\n",
+        "[[kinds.rate_limit.rule]]\nid = \"x\"\nany = [\"x y\"]\nconfidence = 7\n",
+        "[policy]\ntemplate = \"patiant\"\n",
+        "oops",
     ] {
         place.write("unstuck.toml", text);
         let ended = place.run(&["plan", "--exit-code", "1"], "x");
         assert_eq!(ended.code, 2, "{text}");
-        assert!(ended.stderr.contains(told), "{text}: {}", ended.stderr);
+        told += &ended.stderr;
+        told += "\n";
     }
+    assert_output!(place, told);
     let ended = place.run(&["kinds", "--config", "gone.toml"], "");
     assert_eq!(ended.code, 2);
 }
@@ -133,20 +110,12 @@ fn valid_configuration_is_summarized() {
     let place = Place::new();
     let none = place.run(&["config", "check"], "");
     assert_eq!(none.code, 0);
-    assert!(
-        none.stdout.contains("no configuration file"),
-        "{}",
-        none.stdout
-    );
+    assert_output!(place, none.stdout);
     place.write("unstuck.toml", PIPELINE);
     place.write("prompts/builder.md", "{{ outputs.planner }}{{ feedback }}");
     let ended = place.run(&["config", "check"], "");
     assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
-    assert_eq!(
-        ended.stdout,
-        "ok: unstuck.toml is in order: 3 roles, a loop of at most 5 iterations, policy `pipeline`\n\
-         \u{20}   planner → builder, tester\n"
-    );
+    assert_output!(place, ended.stdout);
 }
 
 /// S1-08: an undefined variable or a missing file is detected before anything runs.
@@ -160,16 +129,9 @@ fn every_error_is_reported_with_its_line() {
     place.write("unstuck.toml", &wrong);
     let ended = place.run(&["config", "check"], "");
     assert_eq!(ended.code, 2);
-    for told in [
-        "unstuck.toml is not in order: 4 problems",
-        "unstuck.toml:8:10: `role.planner.prompt`: context_error: the prompt of `planner` has `{{ tsak }}`, which nothing fills, did you mean `task`?",
-        "unstuck.toml:13:9: `role.builder.agent`: there is no agent `codx`, did you mean `codex`?",
-        "unstuck.toml:14:15: `role.builder.prompt_file`: there is no file prompts/builder.md",
-        "unstuck.toml:23:1: there is no key `max_iteratons` in `loop`, did you mean `max_iterations`?",
-        "23 | max_iteratons = 5\n   | ^^^^^^^^^^^^^\n",
-    ] {
-        assert!(ended.stderr.contains(told), "{told}\n\n{}", ended.stderr);
-    }
+    assert_output!(place, ended.stderr);
+    // This location reads like a time of day, and is redacted.
+    assert!(ended.stderr.contains("unstuck.toml:14:15: "));
     let alone = place.write(
         "alone.yaml",
         "role:\n  - id: a\n    agent: claude\n    prompt: x\n",
@@ -211,9 +173,7 @@ fn project_configuration_may_be_json_or_yaml_but_only_one_file() {
     place.write("unstuck.json", "{}");
     let ended = place.run(&["policy", "show"], "");
     assert_eq!(ended.code, 2);
-    for name in ["unstuck.json", "unstuck.yaml", "keep one of them"] {
-        assert!(ended.stderr.contains(name), "{}", ended.stderr);
-    }
+    assert_output!(place, ended.stderr);
 }
 
 #[test]
@@ -250,15 +210,7 @@ command = ["make", "test"]
     );
     let ended = place.run(&["config", "check"], "");
     assert_eq!(ended.code, 2);
-    for told in [
-        "4 problems",
-        "unstuck.toml:5:10: `role.a.prompt`: context_error: the prompt of `a` has `{{ taks }}`, which nothing fills, did you mean `task`?",
-        "unstuck.toml:5:10: `role.a.prompt`: context_error: the prompt of `a` uses the output of `b`, but there is no role `b`; there is only `tester`",
-        "unstuck.toml:6:17: `role.a.allowed_tools`: `codex` has no option for allowed tools",
-        "unstuck.toml:7:15: `role.a.expect.json`: answer.json is not a JSON Schema: at /type: ",
-    ] {
-        assert!(ended.stderr.contains(told), "{told}\n\n{}", ended.stderr);
-    }
+    assert_output!(place, ended.stderr);
     assert_eq!(place.run(&["run"], "").code, 2);
 }
 
@@ -269,9 +221,7 @@ fn requirements_of_a_run_are_noted() {
     place.write("unstuck.toml", role);
     let ended = place.run(&["config", "check"], "");
     assert_eq!(ended.code, 0, "{}", ended.stderr);
-    let note =
-        "note: unstuck.toml:4:10: `role.a.prompt`: has {{ task }}, so `unstuck run` needs --task";
-    assert!(ended.stdout.contains(note), "{}", ended.stdout);
+    assert_output!(place, ended.stdout);
     place.write("unstuck.toml", &format!("run.task = \"it\"\n{role}"));
     let ended = place.run(&["config", "check"], "");
     assert!(!ended.stdout.contains("note"), "{}", ended.stdout);
@@ -280,8 +230,7 @@ fn requirements_of_a_run_are_noted() {
         "[loop]\n[[role]]\nid = \"a\"\ncommand = [\"cat\"]\n",
     );
     let ended = place.run(&["config", "check"], "");
-    let note = "note: unstuck.toml:1:1: `loop`: does not say when it is done, so `unstuck run` needs --max-iterations";
-    assert!(ended.stdout.contains(note), "{}", ended.stdout);
+    assert_output!(place, ended.stdout);
 }
 
 /// A deprecated key still applies; every command except quiet ones warns with the line and the new name.
@@ -292,20 +241,14 @@ fn deprecated_keys_cause_a_warning() {
         "unstuck.toml",
         "\n[prompts.ours]\ntext = \"x\"\nplace = \"context\"\n",
     );
-    let warning =
-        "unstuck.toml:4:1: `prompts.ours.place` is deprecated, use `prompts.ours.position`";
     let ended = place.run(&["policy", "show"], "");
     assert_eq!(ended.code, 0);
-    assert_eq!(ended.stderr, format!("warning: {warning}\n"));
+    assert_output!(place, ended.stderr);
     let quiet = place.run(&["exec", "--quiet", "--", "true"], "");
     assert_eq!((quiet.code, quiet.stderr.as_str()), (0, ""));
     let check = place.run(&["config", "check"], "");
     assert_eq!(check.code, 0);
-    assert!(
-        check.stdout.starts_with(&format!("note: {warning}\n")),
-        "{}",
-        check.stdout
-    );
+    assert_output!(place, check.stdout);
     let shown = place.run(&["config", "show", "--origin"], "");
     let line = shown
         .stdout
@@ -316,4 +259,16 @@ fn deprecated_keys_cause_a_warning() {
         "{}",
         shown.stdout
     );
+}
+
+#[test]
+fn missing_file_is_reported_as_not_found() {
+    let place = Place::new();
+    for args in [
+        &["config", "check", "nosuch.toml"][..],
+        &["--config", "nosuch.toml", "runs"],
+    ] {
+        let ended = place.run(args, "");
+        ended.told(2, &["nosuch.toml: file not found"]);
+    }
 }

@@ -7,6 +7,7 @@ use std::process::Stdio;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use crate::output_snapshot::assert_output;
 use crate::{Ended, Place};
 
 /// The default store of the demo.
@@ -74,7 +75,7 @@ fn demo_shows_all_seven_features() {
     assert_eq!(review["status"], "recovered");
 
     assert_eq!(kinds(hard), ["timeout", "empty_output"]);
-    let change = &hard["attempts"][1]["model_change"];
+    let change = &hard["attempts"][1]["model_switch"];
     assert_eq!(change["toModel"], "claude-sonnet-5-5");
     assert!(change["costEstimate"].as_f64().unwrap() > 0.0, "{change}");
     assert_eq!(hard["status"], "recovered");
@@ -92,9 +93,9 @@ fn output_has_the_story_the_timeline_and_next_steps() {
         "rate_limit: API Error",
         "as the server asked",
         "attempt 4 (prompt: sections)",
-        "timeout: its time was up",
+        "timeout: timed out",
         "model claude-haiku-5-5 → claude-sonnet-5-5 (about +$",
-        "a person is needed",
+        "needs your input",
     ] {
         assert!(ended.stderr.contains(told), "{told} in {}", ended.stderr);
     }
@@ -102,7 +103,7 @@ fn output_has_the_story_the_timeline_and_next_steps() {
         "are simulated",
         "1/3 A review",
         "recovered after",
-        "7 failures, 5 recovered without a person, 1 question.",
+        "7 failures, 5 recovered automatically, 1 pending request.",
         "unstuck exec -- claude",
     ] {
         assert!(ended.stdout.contains(told), "{told} in {}", ended.stdout);
@@ -185,7 +186,7 @@ fn interrupt_ends_the_whole_demo() {
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    while !lines.next().unwrap().unwrap().contains("trying again") {}
+    while !lines.next().unwrap().unwrap().contains("retrying in") {}
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let rest: Vec<_> = lines.map(Result::unwrap).collect();
     assert_eq!(child.wait().unwrap().code(), Some(130));
@@ -215,8 +216,5 @@ fn directory_that_cannot_be_created_is_reported_with_a_fix() {
         .unwrap();
     assert_eq!(output.status.code(), Some(2));
     let told = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        told.contains("/proc/self/nowhere/unstuck/demo") && told.contains("--store"),
-        "{told}"
-    );
+    assert_output!(place, told);
 }

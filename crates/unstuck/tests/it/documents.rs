@@ -99,7 +99,7 @@ fn every_documented_configuration_is_valid() {
 /// Returns the first configuration in `unstuck run --help`.
 fn first_one() -> String {
     let help = Place::new().run(&["run", "--help"], "").stdout;
-    let (_, after) = help.split_once("A first unstuck.toml:\n").unwrap();
+    let (_, after) = help.split_once("Minimal unstuck.toml:\n").unwrap();
     let lines = after
         .lines()
         .take_while(|line| line.is_empty() || line.starts_with(' '));

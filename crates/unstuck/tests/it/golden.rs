@@ -6,17 +6,30 @@ use unstuck_testkit::golden::assert_golden;
 
 use crate::Place;
 
-/// Returns the names of the commands that a help text lists.
+/// Headings of a help text that are not followed by commands.
+const NO_COMMANDS: [&str; 5] = ["Arguments:", "Options:", "Examples:", "Example:", "Layers:"];
+
+/// Returns the names of the commands that a help text lists: below `Commands:`, or in groups.
 fn listed(help: &str) -> Vec<String> {
-    let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let lines = lines.take_while(|line| !line.is_empty());
-    // Continuation lines of long descriptions are indented further.
-    let names = lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
-    let names = names.filter_map(|line| line.split_whitespace().next());
+    let is_top = help.contains("\nRun:\n");
+    let is_heading = |line: &str| {
+        let is_group = is_top && !NO_COMMANDS.contains(&line);
+        line == "Commands:" || is_group && line.ends_with(':') && !line.starts_with(' ')
+    };
+    let mut names = Vec::new();
+    let mut is_listing = false;
+    for line in help.lines() {
+        if is_heading(line) {
+            is_listing = true;
+        } else if line.is_empty() {
+            is_listing = false;
+        } else if is_listing && line.starts_with("  ") && !line.starts_with("   ") {
+            // Continuation lines of long descriptions are indented further.
+            names.extend(line.split_whitespace().next().map(str::to_owned));
+        }
+    }
+    names.retain(|name| name != "help");
     names
-        .filter(|name| *name != "help")
-        .map(str::to_owned)
-        .collect()
 }
 
 fn help_of(place: &Place, path: &[String], made: &mut String) {
@@ -73,7 +86,7 @@ const ENDS: [(&[&str], &str); 20] = [
     ),
     (
         &["exec", "--", "sh", "-c", "echo 'Not logged in'; exit 7"],
-        "a person is needed",
+        "needs your input",
     ),
     (&["exec"], "no command"),
     (
@@ -85,9 +98,9 @@ const ENDS: [(&[&str], &str); 20] = [
     (&["resume", "nosuchrun"], "no such run"),
     (&["show", "nosuchrun"], "no such run"),
     (&["runs"], "no history"),
-    (&["status"], "nothing needs a person"),
-    (&["inbox", "--json"], "no question is open"),
-    (&["approve", "nosuchrun"], "no such question"),
+    (&["status"], "nothing needs your input"),
+    (&["inbox", "--json"], "no open requests"),
+    (&["approve", "nosuchrun"], "request not found"),
     (&["kinds", "rate_limt"], "no such kind"),
     (&["policy", "show", "nosuchpolicy"], "no such policy"),
     (

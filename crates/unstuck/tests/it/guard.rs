@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::Place;
+use crate::output_snapshot::assert_output;
 
 const CONFIG: &str = r#"[recovery]
 auto_approve = ["npm ci", "rm -rf node_modules && npm ci", "rm -f x || true"]
@@ -47,25 +48,18 @@ fn document(command: &str) -> Value {
 #[test]
 fn exit_code_reports_the_verdict() {
     let place = trusted();
-    for (arguments, code, word) in [
-        (&["npm ci"][..], 0, "would run  npm ci"),
-        (&[" npm ci\n"], 0, "would run"),
-        (&["npm ci", "--working-dir", "packages/web"], 0, "would run"),
-        (&["npm ci --force"], 3, "would ask  npm ci --force"),
-        (&["git push -f"], 3, "would ask"),
-        (
-            &["npm ci", "--working-dir", ".git/hooks"],
-            3,
-            "no approval counts inside .git",
-        ),
-        (&["npm\u{202e}ci"], 1, "rejected"),
-        (&[""], 1, "is blank"),
-        (
-            &["npm ci", "--working-dir", ".."],
-            1,
-            "leads out of the project",
-        ),
-        (&["npm ci", "--working-dir", "nowhere"], 1, "does not exist"),
+    let mut told = String::new();
+    for (arguments, code) in [
+        (&["npm ci"][..], 0),
+        (&[" npm ci\n"], 0),
+        (&["npm ci", "--working-dir", "packages/web"], 0),
+        (&["npm ci --force"], 3),
+        (&["git push -f"], 3),
+        (&["npm ci", "--working-dir", ".git/hooks"], 3),
+        (&["npm\u{202e}ci"], 1),
+        (&[""], 1),
+        (&["npm ci", "--working-dir", ".."], 1),
+        (&["npm ci", "--working-dir", "nowhere"], 1),
     ] {
         let ended = place.run(&[&["guard", "check"], arguments].concat(), "");
         assert_eq!(
@@ -73,43 +67,26 @@ fn exit_code_reports_the_verdict() {
             "{arguments:?}\n{}{}",
             ended.stdout, ended.stderr
         );
-        assert!(
-            ended.stdout.contains(word),
-            "{arguments:?}\n{}",
-            ended.stdout
-        );
+        told += &format!("{arguments:?}\n{}\n", ended.stdout);
     }
+    assert_output!(place, told);
     place.write(
         "unstuck.toml",
         "[recovery]\nenabled = false\nauto_approve = [\"npm ci\"]\n",
     );
     let ended = place.run(&["guard", "check", "npm ci"], "");
     assert_eq!(ended.code, 1, "{}", ended.stdout);
-    assert!(ended.stdout.contains("denied") && ended.stdout.contains("switched off"));
+    assert_output!(place, ended.stdout);
 }
 
 #[test]
 fn every_step_is_explained() {
-    let shown = trusted()
-        .run(&["guard", "check", "rm -rf node_modules && npm ci"], "")
-        .stdout;
-    assert_eq!(
-        shown,
-        "would run  rm -rf node_modules && npm ci
-  because   it is, byte for byte, an entry of auto_approve
-  text      passes    every character of it can be seen (R2)
-  folder    passes    the folder is inside the project (R6)
-  switch    passes    repairs are switched on (R10)
-  lists     approves  it is, byte for byte, an entry of auto_approve (R4)
-  limit     passes    0 of at most 3 repairs ran by themselves in this run (R10)
-  cooldown  passes    the last repair is long enough ago (R10)
-  files     passes    no file that decides what it does has changed (guard files)
-  runs      rm -rf node_modules && npm ci (without a shell)
-"
-    );
-    let shown = place().run(&["guard", "check", "n\u{440}m ci"], "").stdout;
-    assert!(shown.starts_with("would ask  n\\u{440}m ci\n"), "{shown}");
-    assert!(shown.contains("beyond ASCII"), "{shown}");
+    let owned = trusted();
+    let shown = owned.run(&["guard", "check", "rm -rf node_modules && npm ci"], "");
+    assert_output!(owned, shown.stdout);
+    let place = place();
+    let shown = place.run(&["guard", "check", "n\u{440}m ci"], "");
+    assert_output!(place, shown.stdout);
 }
 
 #[test]
@@ -127,48 +104,40 @@ fn json_output_has_the_same_content() {
         "",
     );
     assert_eq!(told["verdict"], "run");
-    assert_eq!(told["folder"], "packages/web");
+    assert_eq!(told["directory"], "packages/web");
     assert_eq!(
-        told["runs"],
+        told["execution"],
         json!({ "argv": [["rm", "-rf", "node_modules"], ["npm", "ci"]] })
     );
     assert_eq!(told["steps"][3]["effect"], "approves");
     let told = place.json(&["guard", "check", "rm -f x || true", "--json"], "");
-    assert_eq!(told["runs"], json!({ "shell": "rm -f x || true" }));
+    assert_eq!(told["execution"], json!({ "shell": "rm -f x || true" }));
     let ended = place.run(&["guard", "check", "git push -f", "--json"], "");
     let told: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(ended.code, 3);
     assert_eq!(
-        told["asks_because"],
+        told["approval_reason"],
         json!([{ "require_human": "git push" }])
     );
-    assert_eq!(told["runs"], Value::Null);
+    assert_eq!(told["execution"], Value::Null);
 }
 
 /// Approvals in a project's file do not apply until its owner has trusted it, and the reason says so.
 #[test]
 fn untrusted_approval_needs_approval() {
-    let ended = place().run(&["guard", "check", "npm ci"], "");
+    let place = place();
+    let ended = place.run(&["guard", "check", "npm ci"], "");
     assert_eq!(ended.code, 3, "{}", ended.stdout);
-    assert!(
-        ended
-            .stdout
-            .contains("ignored   approvals in unstuck.toml are ignored: not trusted yet"),
-        "{}",
-        ended.stdout
-    );
+    assert_output!(place, ended.stdout);
 }
 
 /// S3-51: without a section nothing is approved, and the output says so.
 #[test]
 fn everything_needs_approval_without_a_section() {
-    let ended = Place::new().run(&["guard", "check", "npm ci"], "");
+    let place = Place::new();
+    let ended = place.run(&["guard", "check", "npm ci"], "");
     assert_eq!(ended.code, 3, "{}", ended.stdout);
-    assert!(
-        ended.stdout.contains("there is no [recovery] section here"),
-        "{}",
-        ended.stdout
-    );
+    assert_output!(place, ended.stdout);
 }
 
 /// S3-02, S3-06, S3-15, S3-19: one verdict per line, with errors in the place of the line.
@@ -223,7 +192,7 @@ fn proposals_are_evaluated_line_by_line() {
         answers[4]["reason"]
             .as_str()
             .unwrap()
-            .starts_with("nothing of [recovery] counts")
+            .starts_with("[recovery] is ignored: ")
     );
     assert_eq!(verdict(5), (Some("none"), Some("ask")));
     assert_eq!(verdict(6), (Some("late"), Some("ask")));
@@ -244,9 +213,5 @@ fn unreadable_configuration_gives_no_verdict() {
     place.write("unstuck.toml", "[recovery]\nauto_approve = \"npm ci\"\n");
     let ended = place.run(&["guard", "check", "npm ci"], "");
     assert_eq!(ended.code, 2, "{}", ended.stdout);
-    assert!(
-        ended.stderr.contains("recovery.auto_approve"),
-        "{}",
-        ended.stderr
-    );
+    assert_output!(place, ended.stderr);
 }

@@ -13,6 +13,7 @@ use std::time::Duration;
 use assert_cmd::Command;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
+use crate::output_snapshot::assert_output;
 use crate::{Ended, Place};
 
 /// The time limit for unstuck under attack.
@@ -202,7 +203,7 @@ fn unwritable_copies_are_reported_once() {
         &planting("true").replace("mkdir -p $run;", ""),
     ]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
-    let told = ended.stderr.matches("could not be written").count();
+    let told = ended.stderr.matches("cannot write copies").count();
     assert_eq!(told, 1, "{}", ended.stderr);
     assert!(ended.stderr.contains("unstuck.d/runs/"), "{}", ended.stderr);
     place.assert_outside_is_untouched("a link in place of .unstuck");
@@ -242,10 +243,71 @@ fn run_without_files_in_the_state_directory_can_be_shown_and_resumed() {
     fs::remove_dir_all(place.state().join("runs")).unwrap();
     let logs = place.run_in_time(&["logs"]);
     assert_eq!(logs.code, 1, "{}", logs.stderr);
-    assert!(logs.stderr.contains("earlier versions"), "{}", logs.stderr);
+    assert_output!(place, logs.stderr);
     place.run_in_time(&["show"]).told(0, &[]);
     place.write("fixed", "");
     let resumed = place.run_in_time(&["resume"]);
     assert_eq!(resumed.code, 0, "{}", resumed.stderr);
     assert!(place.run_folder().join("events.jsonl").exists());
+}
+
+/// An agent cannot keep its owner from seeing and answering requests by an invalid configuration.
+#[test]
+fn invalid_project_configuration_does_not_block_reading_and_answering() {
+    for plant in [
+        "printf 'not = [valid' > unstuck.toml",
+        "ln -sf $HOME/outside/private.txt unstuck.toml",
+        "ln -sf $HOME/outside/private.txt unstuck.yaml",
+        "rm -f unstuck.toml; mkfifo unstuck.toml",
+        "rm -f unstuck.toml; truncate -s 4T unstuck.toml",
+        "touch unstuck.json",
+    ] {
+        let place = Place::new();
+        place.outside();
+        place.write("unstuck.toml", QUICK);
+        let script = "echo 'Not logged in · Please run /login'; exit 1";
+        place
+            .run_in_time(&["exec", "--", "sh", "-c", script])
+            .told(3, &[]);
+        assert!(place.shell(plant).status().unwrap().success());
+        for args in [
+            &["inbox"][..],
+            &["runs"],
+            &["show"],
+            &["status"],
+            &["logs"],
+            &["webhook", "list"],
+            &["abort", "--last"],
+        ] {
+            let ended = place.run_in_time(args);
+            assert_ne!(ended.code, 2, "{plant}: {args:?}: {}", ended.stderr);
+            let told = ended.stderr.matches("configuration is ignored").count();
+            assert_eq!(told, 1, "{plant}: {args:?}: {}", ended.stderr);
+            assert!(!ended.stderr.contains("PRIVATE"), "{}", ended.stderr);
+        }
+        assert_eq!(place.run_in_time(&["inbox", "--json"]).stdout.trim(), "[]");
+        // What runs something does not ignore it.
+        for args in [&["run"][..], &["exec", "--", "touch", "ran"]] {
+            let ended = place.run_in_time(args);
+            assert_eq!(ended.code, 2, "{plant}: {args:?}: {}", ended.stderr);
+        }
+        assert!(!place.project().join("ran").exists());
+    }
+}
+
+/// The message says what is wrong with which file, and what to do.
+#[test]
+fn configuration_that_is_no_regular_file_is_explained() {
+    for plant in [
+        "ln -s $HOME/outside/private.txt unstuck.toml",
+        "mkfifo unstuck.json",
+        "truncate -s 4T unstuck.yaml",
+    ] {
+        let place = Place::new();
+        place.outside();
+        assert!(place.shell(plant).status().unwrap().success());
+        let ended = place.run_in_time(&["exec", "--", "true"]);
+        ended.told(2, &[]);
+        assert_output!(place, ended.stderr);
+    }
 }

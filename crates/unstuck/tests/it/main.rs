@@ -23,6 +23,7 @@ mod kill_commands;
 mod kill_run;
 mod kinds;
 mod other_users;
+mod output_snapshot;
 mod plan;
 mod policy;
 mod preview;

@@ -1,6 +1,6 @@
 //! `[gateway]`: the gateway between agents and their LLM APIs.
 
-mod limits;
+mod timeouts_and_loop_limits;
 mod upstream;
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{number, size};
 
-pub use limits::{GatewayTimeouts, GatewayWatch};
-pub use upstream::{GatewayUpstream, GatewayUpstreams, MissingCapability};
+pub use timeouts_and_loop_limits::{GatewayLoopLimits, GatewayTimeouts};
+pub use upstream::{GatewayUpstream, GatewayUpstreams, MissingUpstreamFeature};
 
 /// `[gateway]`: the gateway between agents and their LLM APIs.
 ///
@@ -44,7 +44,7 @@ pub struct GatewaySection {
     pub budgets: GatewayBudgets,
     /// Limits of loop detection.
     #[serde(rename = "loop_detection")]
-    pub watch: GatewayWatch,
+    pub watch: GatewayLoopLimits,
     /// Upstreams by protocol; the providers themselves by default. Only allowed in the user's own configuration.
     pub upstreams: GatewayUpstreams,
 }
@@ -66,7 +66,7 @@ impl Default for GatewaySection {
             max_request: 64 << 20,
             timeouts: GatewayTimeouts::default(),
             budgets: GatewayBudgets::default(),
-            watch: GatewayWatch::default(),
+            watch: GatewayLoopLimits::default(),
             upstreams: GatewayUpstreams::default(),
         }
     }
@@ -114,13 +114,13 @@ pub struct GatewayBudgets {
     #[schemars(range(min = 0))]
     pub day: Option<f64>,
     /// Action when a limit is reached; `ask` by default.
-    pub on_reached: OnReached,
+    pub on_reached: OnBudgetReached,
 }
 
 /// The action when a budget is exhausted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum OnReached {
+pub enum OnBudgetReached {
     /// Ask a person; approval grants the same amount again.
     #[default]
     Ask,

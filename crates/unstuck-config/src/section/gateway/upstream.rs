@@ -40,7 +40,7 @@ impl GatewayUpstreams {
 #[serde(
     deny_unknown_fields,
     default,
-    expecting = "an address or a table with `url`"
+    expecting = "a URL or a table with `url`"
 )]
 pub struct GatewayUpstream {
     /// Name in messages; the protocol and its index by default.
@@ -54,7 +54,7 @@ pub struct GatewayUpstream {
     pub models: BTreeMap<String, String>,
     /// Missing capabilities.
     #[serde(rename = "unsupported")]
-    pub missing: Vec<MissingCapability>,
+    pub missing: Vec<MissingUpstreamFeature>,
     /// Context size in tokens, if it is smaller than the model's.
     pub context: Option<u64>,
     /// Streaming mode, if it differs from `[gateway] stream`.
@@ -64,7 +64,7 @@ pub struct GatewayUpstream {
 /// A capability an upstream may lack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum MissingCapability {
+pub enum MissingUpstreamFeature {
     /// Tool calls.
     Tools,
     /// Image input.

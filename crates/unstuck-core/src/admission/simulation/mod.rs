@@ -7,26 +7,29 @@
 //! use std::time::Duration;
 //! use unstuck_core::decision::template;
 //! use unstuck_core::admission::AdmissionSettings;
-//! use unstuck_core::admission::simulation::{Manner, Scenario, simulate};
+//! use unstuck_core::admission::simulation::{AdmissionMode, Scenario, simulate};
 //!
 //! let policy = template("standard").ok_or("no such template")?;
 //! let scenario = Scenario::healthy(50, Duration::from_secs(8), policy).with_outage();
-//! let plain = simulate(&scenario, &Manner::Plain);
-//! let paced = simulate(&scenario, &Manner::Lane(AdmissionSettings::default()));
+//! let plain = simulate(&scenario, &AdmissionMode::Plain);
+//! let paced = simulate(&scenario, &AdmissionMode::Lane(AdmissionSettings::default()));
 //! let load = |report: &unstuck_core::admission::simulation::Report| report.per_second(15.0, 40.0, |tenth| tenth.sent);
 //! assert!(load(&paced) < load(&plain) / 5.0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod event_loop;
 mod report;
 mod scenario;
 mod upstream;
-mod world;
 
-pub use report::{Report, Tenth, percentile};
-pub use scenario::{Clients, Limit, Manner, Scenario, Trouble, UpstreamSettings};
+pub use report::{Report, TenthSecondCounts, percentile};
+pub use scenario::{
+    AdmissionMode, Limit, Scenario, SimulatedCapacityDrop, SimulatedClients,
+    SimulatedUpstreamSettings,
+};
 
 /// Runs a scenario to its end.
-pub fn simulate(scenario: &Scenario, manner: &Manner) -> Report {
-    world::World::new(scenario, manner).run()
+pub fn simulate(scenario: &Scenario, manner: &AdmissionMode) -> Report {
+    event_loop::World::new(scenario, manner).run()
 }

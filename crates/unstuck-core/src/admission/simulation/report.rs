@@ -6,7 +6,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, Default)]
 pub struct Report {
     /// The events in each tenth of a second.
-    pub tenths: Vec<Tenth>,
+    pub tenths: Vec<TenthSecondCounts>,
     /// Calls that succeeded in the end.
     pub succeeded: u64,
     /// Calls that failed permanently.
@@ -19,7 +19,7 @@ pub struct Report {
 
 /// The events in a tenth of a second.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tenth {
+pub struct TenthSecondCounts {
     /// Calls started by clients.
     pub offered: u32,
     /// Attempts that reached the upstream.
@@ -35,16 +35,21 @@ pub struct Tenth {
 }
 
 impl Report {
-    pub(super) fn at(&mut self, millis: i64) -> &mut Tenth {
+    pub(super) fn at(&mut self, millis: i64) -> &mut TenthSecondCounts {
         let at = usize::try_from(millis / 100).unwrap_or(0);
         if self.tenths.len() <= at {
-            self.tenths.resize(at + 1, Tenth::default());
+            self.tenths.resize(at + 1, TenthSecondCounts::default());
         }
         &mut self.tenths[at]
     }
 
     /// Returns the average number per second between two times.
-    pub fn per_second(&self, from: f64, until: f64, what: impl Fn(&Tenth) -> u32) -> f64 {
+    pub fn per_second(
+        &self,
+        from: f64,
+        until: f64,
+        what: impl Fn(&TenthSecondCounts) -> u32,
+    ) -> f64 {
         let sum: u32 = self.slice(from, until).iter().map(what).sum();
         f64::from(sum) / (until - from)
     }
@@ -59,21 +64,22 @@ impl Report {
     }
 
     /// Returns the seconds after `end` until throughput is back, with hardly any failures, for a second.
-    pub fn back_after(&self, end: f64, goodput: f64) -> Option<f64> {
+    pub fn time_to_recovery(&self, end: f64, goodput: f64) -> Option<f64> {
         let last = self.tenths.len() as f64 / 10.0 - 1.0;
         let starts = (0..).map(|step| f64::from(step) / 10.0);
         starts
             .take_while(|start| end + start <= last)
             .find(|start| {
-                let second =
-                    |what: fn(&Tenth) -> u32| self.per_second(end + start, end + start + 1.0, what);
+                let second = |what: fn(&TenthSecondCounts) -> u32| {
+                    self.per_second(end + start, end + start + 1.0, what)
+                };
                 let good = second(|tenth| tenth.good);
                 good >= goodput && second(|tenth| tenth.failed) <= 0.05 * good
             })
     }
 
     /// Returns the seconds after `end` until no call is held any more.
-    pub fn nobody_waits_after(&self, end: f64) -> Option<f64> {
+    pub fn time_until_queue_empty(&self, end: f64) -> Option<f64> {
         let first = index(end);
         let after = self.tenths.get(first..)?.iter();
         let found = after.enumerate().find(|(_, tenth)| tenth.waiting == 0);
@@ -85,7 +91,7 @@ impl Report {
         self.succeeded as f64 / (self.succeeded + self.given_up).max(1) as f64
     }
 
-    fn slice(&self, from: f64, until: f64) -> &[Tenth] {
+    fn slice(&self, from: f64, until: f64) -> &[TenthSecondCounts] {
         let until = index(until).min(self.tenths.len());
         self.tenths.get(index(from)..until).unwrap_or_default()
     }

@@ -1,20 +1,20 @@
-//! Scenarios: an upstream, its outages, and its clients.
+//! Scenarios of a simulation: an upstream, its outages, and its clients.
 
 use std::time::Duration;
 
 use crate::admission::AdmissionSettings;
 use crate::decision::RetryPolicy;
 
-/// How calls reach the upstream.
+/// The way of simulated calls to the upstream: directly, or through admission control.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Manner {
+pub enum AdmissionMode {
     /// Each client sends and retries on its own.
     Plain,
     /// All clients share an admission controller.
     Lane(AdmissionSettings),
 }
 
-/// A scenario; reproducible for the same seed.
+/// A scenario of a simulation; reproducible for the same seed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scenario {
     /// The seed of the random numbers.
@@ -22,18 +22,18 @@ pub struct Scenario {
     /// The duration of the simulation.
     pub lasts: Duration,
     /// The clients.
-    pub clients: Clients,
+    pub clients: SimulatedClients,
     /// The upstream.
-    pub upstream: UpstreamSettings,
+    pub upstream: SimulatedUpstreamSettings,
     /// The disturbance of the upstream.
-    pub trouble: Option<Trouble>,
+    pub trouble: Option<SimulatedCapacityDrop>,
     /// The retry policy of failed calls.
     pub policy: RetryPolicy,
 }
 
-/// The clients: each sends a call, waits for it to end, thinks, and sends the next.
+/// The simulated clients: each sends a call, waits for it to end, thinks, and sends the next.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Clients {
+pub struct SimulatedClients {
     /// The number of clients, each with its own session.
     pub count: u32,
     /// The average think time.
@@ -44,9 +44,9 @@ pub struct Clients {
     pub timeout: Option<Duration>,
 }
 
-/// An upstream with a number of slots; further calls are queued, and refused when the queue is full.
+/// A simulated upstream with a number of slots; further calls are queued, and refused when the queue is full.
 #[derive(Debug, Clone, PartialEq)]
-pub struct UpstreamSettings {
+pub struct SimulatedUpstreamSettings {
     /// The number of calls it processes concurrently.
     pub places: u32,
     /// The capacity of its queue.
@@ -61,7 +61,7 @@ pub struct UpstreamSettings {
     pub limit: Option<Limit>,
 }
 
-/// The rate limit of an upstream; each response states the rest.
+/// The rate limit of a simulated upstream; each response states the remaining quota.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limit {
     /// The number of requests.
@@ -72,9 +72,9 @@ pub struct Limit {
     pub refills: bool,
 }
 
-/// A time in which the upstream has fewer slots; with none it is down.
+/// A period in which the simulated upstream has fewer slots; with none it is down.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Trouble {
+pub struct SimulatedCapacityDrop {
     /// The start.
     pub from: Duration,
     /// The end.
@@ -91,13 +91,13 @@ impl Scenario {
         Self {
             seed: 7,
             lasts: Duration::from_secs(90),
-            clients: Clients {
+            clients: SimulatedClients {
                 count: clients,
                 think,
                 busy: 0,
                 timeout: None,
             },
-            upstream: UpstreamSettings {
+            upstream: SimulatedUpstreamSettings {
                 places: rounded(1.4 * asked * service.as_secs_f64()).max(2),
                 queue: rounded(0.2 * asked).max(4),
                 service,
@@ -124,7 +124,7 @@ impl Scenario {
 
     fn with_trouble(self, until: u64, left: f64) -> Self {
         Self {
-            trouble: Some(Trouble {
+            trouble: Some(SimulatedCapacityDrop {
                 from: Duration::from_secs(10),
                 until: Duration::from_secs(until),
                 left,

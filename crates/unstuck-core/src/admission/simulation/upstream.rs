@@ -1,22 +1,22 @@
-//! An upstream of limited capacity: refusing costs work too, so a retry storm does harm.
+//! A simulated upstream of limited capacity: refusing costs work too, so a retry storm does harm.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::scenario::{Limit, UpstreamSettings};
-use crate::admission::{LimitStatus, ProviderLimits};
+use super::scenario::{Limit, SimulatedUpstreamSettings};
+use crate::admission::{RemainingQuota, ResponseRateLimits};
 use crate::time::Timestamp;
 
-/// An attempt of a client.
+/// An API attempt of a simulated client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Sent {
+pub(super) struct SimulatedAttempt {
     pub(super) client: u32,
     pub(super) serial: u32,
 }
 
-/// The result of an arriving call.
+/// The result of a call's arrival at the simulated upstream.
 #[derive(Debug, PartialEq)]
-pub(super) enum Arrival {
+pub(super) enum SimulatedArrivalOutcome {
     /// Processing starts.
     Begun,
     /// It is queued.
@@ -32,11 +32,11 @@ pub(super) enum Arrival {
 /// The simulated upstream.
 #[derive(Debug)]
 pub(super) struct Upstream {
-    settings: UpstreamSettings,
+    settings: SimulatedUpstreamSettings,
     /// The current number of slots.
     places: u32,
     busy: u32,
-    queue: VecDeque<Sent>,
+    queue: VecDeque<SimulatedAttempt>,
     /// Pending work of refusing, in calls.
     debt: f64,
     left: f64,
@@ -45,7 +45,7 @@ pub(super) struct Upstream {
 }
 
 impl Upstream {
-    pub(super) fn new(settings: &UpstreamSettings, now: Timestamp) -> Self {
+    pub(super) fn new(settings: &SimulatedUpstreamSettings, now: Timestamp) -> Self {
         Self {
             places: settings.places,
             busy: 0,
@@ -58,7 +58,7 @@ impl Upstream {
     }
 
     /// Sets the number of slots; with none the queue is lost.
-    pub(super) fn set_places(&mut self, places: u32) -> Vec<Sent> {
+    pub(super) fn set_places(&mut self, places: u32) -> Vec<SimulatedAttempt> {
         self.places = places;
         match places {
             0 => self.queue.drain(..).collect(),
@@ -66,27 +66,31 @@ impl Upstream {
         }
     }
 
-    pub(super) fn arrives(&mut self, sent: Sent, now: Timestamp) -> Arrival {
+    pub(super) fn arrives(
+        &mut self,
+        sent: SimulatedAttempt,
+        now: Timestamp,
+    ) -> SimulatedArrivalOutcome {
         if self.places == 0 {
-            return Arrival::Unreachable;
+            return SimulatedArrivalOutcome::Unreachable;
         }
         if let Some(wait) = self.limited(now) {
-            return Arrival::Limited(wait);
+            return SimulatedArrivalOutcome::Limited(wait);
         }
         if self.busy < self.places {
             self.busy += 1;
-            return Arrival::Begun;
+            return SimulatedArrivalOutcome::Begun;
         }
         if self.queue.len() < self.settings.queue as usize {
             self.queue.push_back(sent);
-            return Arrival::Queued;
+            return SimulatedArrivalOutcome::Queued;
         }
         self.debt += self.settings.refusal_cost;
-        Arrival::Refused
+        SimulatedArrivalOutcome::Refused
     }
 
     /// Ends the processing of a call. Returns the next queued call, if any; an inner `None` is the work of refusing.
-    pub(super) fn ended(&mut self) -> Option<Option<Sent>> {
+    pub(super) fn ended(&mut self) -> Option<Option<SimulatedAttempt>> {
         if self.busy > self.places {
             self.busy -= 1;
             return None;
@@ -105,7 +109,7 @@ impl Upstream {
     }
 
     /// Returns the queued calls that can start with additional slots.
-    pub(super) fn begins(&mut self) -> Vec<Sent> {
+    pub(super) fn begins(&mut self) -> Vec<SimulatedAttempt> {
         let free = self.places.saturating_sub(self.busy) as usize;
         let next: Vec<_> = self.queue.drain(..free.min(self.queue.len())).collect();
         self.busy += u32::try_from(next.len()).unwrap_or(u32::MAX);
@@ -140,9 +144,9 @@ impl Upstream {
     }
 
     /// Returns the rate-limit headers.
-    pub(super) fn headers(&mut self, now: Timestamp) -> ProviderLimits {
+    pub(super) fn headers(&mut self, now: Timestamp) -> ResponseRateLimits {
         let Some(limit) = self.settings.limit else {
-            return ProviderLimits::default();
+            return ResponseRateLimits::default();
         };
         self.refill(limit, now);
         let missing = f64::from(limit.requests) - self.left;
@@ -151,16 +155,16 @@ impl Upstream {
         } else {
             self.since.after(limit.per)
         };
-        let window = LimitStatus {
+        let window = RemainingQuota {
             limit: Some(limit.requests.into()),
             remaining: super::scenario::rounded(self.left.floor()).into(),
             reset,
             refills: limit.refills,
         };
-        ProviderLimits {
+        ResponseRateLimits {
             read_at: Some(now),
             requests: Some(window),
-            ..ProviderLimits::default()
+            ..ResponseRateLimits::default()
         }
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::admission::{
     AdmissionController, AdmissionDecision, AdmissionRequest, AdmissionSettings, ApiAttemptKind,
-    HoldReason, ProviderLimits,
+    HoldReason, ResponseRateLimits,
 };
 use crate::failure::Kind;
 use crate::time::Timestamp;
@@ -27,7 +27,7 @@ fn fresh() -> (AdmissionController, Timestamp) {
 fn goes_well(lane: &mut AdmissionController, calls: u32, now: Timestamp) {
     for _ in 0..calls {
         assert_eq!(lane.admit(FIRST, now), AdmissionDecision::Admit);
-        lane.on_success(&ProviderLimits::default(), 1, Duration::ZERO, now);
+        lane.on_success(&ResponseRateLimits::default(), 1, Duration::ZERO, now);
     }
 }
 
@@ -35,7 +35,7 @@ fn goes_well(lane: &mut AdmissionController, calls: u32, now: Timestamp) {
 fn fails(lane: &mut AdmissionController, kind: Kind, stated: Option<u64>, now: Timestamp) {
     assert_eq!(lane.admit(FIRST, now), AdmissionDecision::Admit);
     let stated = stated.map(Duration::from_secs);
-    lane.on_failure(kind, stated, &ProviderLimits::default(), now);
+    lane.on_failure(kind, stated, &ResponseRateLimits::default(), now);
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn down_upstream_is_probed_by_one_call_at_a_time() {
     ));
     lane.on_abandoned(until);
     assert_eq!(lane.admit(FIRST, until), AdmissionDecision::Admit);
-    lane.on_success(&ProviderLimits::default(), 1, Duration::ZERO, until);
+    lane.on_success(&ResponseRateLimits::default(), 1, Duration::ZERO, until);
     let later = until.after(Duration::from_secs(1));
     assert_eq!(lane.admit(FIRST, later), AdmissionDecision::Admit);
 }

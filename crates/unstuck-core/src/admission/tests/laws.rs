@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use crate::admission::{
     AdmissionController, AdmissionDecision, AdmissionRequest, AdmissionSettings, ApiAttemptKind,
-    HoldReason, LimitStatus, ProviderLimits,
+    HoldReason, RemainingQuota, ResponseRateLimits,
 };
 use crate::failure::Kind;
 use crate::time::Timestamp;
@@ -14,16 +14,16 @@ use crate::time::Timestamp;
 #[derive(Debug, Clone)]
 enum Step {
     Ask(ApiAttemptKind, u64),
-    Answered(Option<LimitStatus>),
+    Answered(Option<RemainingQuota>),
     Failed(Kind, Option<u64>),
     Abandoned,
     Pass(u64),
 }
 
-fn window() -> impl Strategy<Value = LimitStatus> {
+fn window() -> impl Strategy<Value = RemainingQuota> {
     let limit = proptest::option::of(0_u64..200);
     (limit, 0_u64..200, 0_i64..200_000, any::<bool>()).prop_map(
-        |(limit, remaining, reset, refills)| LimitStatus {
+        |(limit, remaining, reset, refills)| RemainingQuota {
             limit,
             remaining,
             reset: Timestamp::from_millis(reset),
@@ -51,12 +51,12 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 0..100)
 }
 
-fn limits(window: Option<LimitStatus>, now: Timestamp) -> ProviderLimits {
-    ProviderLimits {
+fn limits(window: Option<RemainingQuota>, now: Timestamp) -> ResponseRateLimits {
+    ResponseRateLimits {
         read_at: Some(now),
         requests: window,
         tokens: window,
-        ..ProviderLimits::default()
+        ..ResponseRateLimits::default()
     }
 }
 
@@ -140,7 +140,7 @@ proptest! {
         let mut now = Timestamp::from_seconds(0);
         let reset = Timestamp::from_seconds(30);
         let mut lane = AdmissionController::new(AdmissionSettings::default(), now);
-        let said = |remaining| Some(LimitStatus { limit: Some(limit), remaining, reset, refills: false });
+        let said = |remaining| Some(RemainingQuota { limit: Some(limit), remaining, reset, refills: false });
         let ask = AdmissionRequest { attempt: ApiAttemptKind::First, tokens };
         prop_assert_eq!(lane.admit(ask, now), AdmissionDecision::Admit);
         lane.on_success(&limits(said(remaining), now), tokens, Duration::ZERO, now);

@@ -8,15 +8,15 @@ mod storms;
 use std::time::Duration;
 
 use super::AdmissionSettings;
-use super::simulation::{Manner, Scenario};
+use super::simulation::{AdmissionMode, Scenario};
 use crate::decision::template;
 
 fn seconds(number: u64) -> Duration {
     Duration::from_secs(number)
 }
 
-fn lane() -> Manner {
-    Manner::Lane(AdmissionSettings::default())
+fn lane() -> AdmissionMode {
+    AdmissionMode::Lane(AdmissionSettings::default())
 }
 
 /// Returns a scenario with clients that think for this many seconds, with the gateway's policy.

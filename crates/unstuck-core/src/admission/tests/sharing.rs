@@ -2,11 +2,11 @@
 
 use super::{lane, scenario, seconds};
 use crate::admission::AdmissionSettings;
-use crate::admission::simulation::{Limit, Manner, Report, Scenario, percentile, simulate};
+use crate::admission::simulation::{AdmissionMode, Limit, Report, Scenario, percentile, simulate};
 use crate::decision::template;
 
 fn limited_share(report: &Report) -> f64 {
-    let count = |what: fn(&crate::admission::simulation::Tenth) -> u32| {
+    let count = |what: fn(&crate::admission::simulation::TenthSecondCounts) -> u32| {
         f64::from(report.tenths.iter().map(what).sum::<u32>())
     };
     count(|tenth| tenth.limited) / count(|tenth| tenth.sent)
@@ -25,7 +25,7 @@ fn stated_limit_is_rarely_hit_but_fully_used() {
                 refills,
             });
             let (plain, paced) = (
-                simulate(&scenario, &Manner::Plain),
+                simulate(&scenario, &AdmissionMode::Plain),
                 simulate(&scenario, &lane()),
             );
             let used = |report: &Report| {
@@ -91,7 +91,7 @@ fn busy_session_does_not_starve_the_others() {
     let mut crowded = alone.clone();
     crowded.clients.busy = 200;
     let mean = |scenario: &Scenario| {
-        let responses = simulate(scenario, &Manner::Lane(settings.clone())).responses;
+        let responses = simulate(scenario, &AdmissionMode::Lane(settings.clone())).responses;
         let sum: f64 = responses.iter().map(std::time::Duration::as_secs_f64).sum();
         let slow = percentile(&responses, 0.95).as_secs_f64();
         (sum / responses.len() as f64, slow)

@@ -1,7 +1,7 @@
 //! Brownouts and outages: admission control never makes them worse, and recovers at once.
 
 use super::{lane, scenario, seconds};
-use crate::admission::simulation::{Manner, Report, Scenario, simulate};
+use crate::admission::simulation::{AdmissionMode, Report, Scenario, simulate};
 
 /// The figures of ten seconds of normal operation, a minute of brownout and the time after.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ struct Brownout {
 }
 
 impl Brownout {
-    fn of(scenario: &Scenario, manner: &Manner) -> Self {
+    fn of(scenario: &Scenario, manner: &AdmissionMode) -> Self {
         let report = simulate(scenario, manner);
         let offered = f64::from(scenario.clients.count)
             / (scenario.clients.think + scenario.upstream.service).as_secs_f64();
@@ -29,8 +29,8 @@ impl Brownout {
         Self {
             load: sent(&report, 10.0, 70.0) / offered,
             goodput: report.least_goodput(5.0, 12.0, 70.0) / capacity,
-            back: report.back_after(70.0, 0.95 * offered),
-            nobody_waits: report.nobody_waits_after(70.0),
+            back: report.time_to_recovery(70.0, 0.95 * offered),
+            nobody_waits: report.time_until_queue_empty(70.0),
             tries: sent(&report, 10.0, 70.0) / report.per_second(10.0, 70.0, |tenth| tenth.offered),
             success: report.success(),
         }
@@ -62,7 +62,7 @@ fn brownout_causes_no_storm_and_ends_within_five_seconds() {
         seen.holds_what_is_promised();
         assert!(seen.nobody_waits.unwrap() <= 5.0);
     }
-    let plain = Brownout::of(&scenario(500, 2).with_brownout(), &Manner::Plain);
+    let plain = Brownout::of(&scenario(500, 2).with_brownout(), &AdmissionMode::Plain);
     println!("500 plain clients: {plain:.3?}");
     assert!(plain.tries > 2.5 && plain.goodput < 0.75, "{plain:?}");
 }
@@ -84,10 +84,13 @@ fn brownout_with_timeouts_does_not_cause_a_standstill() {
     slow.upstream.queue = 400;
     for seed in 1..=4 {
         slow.seed = seed;
-        let (paced, plain) = (simulate(&slow, &lane()), simulate(&slow, &Manner::Plain));
+        let (paced, plain) = (
+            simulate(&slow, &lane()),
+            simulate(&slow, &AdmissionMode::Plain),
+        );
         // The abandoned calls must be processed first.
         let goodput = |report: &Report| report.per_second(20.0, 70.0, |tenth| tenth.good) / 84.0;
-        let back = paced.back_after(70.0, 0.95 * 200.0);
+        let back = paced.time_to_recovery(70.0, 0.95 * 200.0);
         println!(
             "timeouts, seed {seed}: goodput {:.3} (plain {:.3}), back after {back:?} s, success {:.4} (plain {:.4})",
             goodput(&paced),
@@ -111,7 +114,7 @@ fn outage_is_not_loaded_and_ends_within_five_seconds() {
         };
         let report = simulate(&scenario, &lane());
         let load = sent(&report, 13.0, 40.0);
-        let back = report.back_after(40.0, 0.95 * 200.0);
+        let back = report.time_to_recovery(40.0, 0.95 * 200.0);
         println!(
             "outage, seed {seed}: {load:.2} tries per second, back after {back:?} s, {:.4}",
             report.success()
@@ -125,7 +128,7 @@ fn outage_is_not_loaded_and_ends_within_five_seconds() {
 fn nothing_is_limited_while_nothing_fails() {
     let scenario = scenario(500, 8);
     let (plain, paced) = (
-        simulate(&scenario, &Manner::Plain),
+        simulate(&scenario, &AdmissionMode::Plain),
         simulate(&scenario, &lane()),
     );
     assert_eq!(plain.responses, paced.responses);

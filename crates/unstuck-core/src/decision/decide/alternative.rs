@@ -3,13 +3,15 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use crate::decision::chain::{self, RankedStrategy};
-use crate::decision::model::CostEstimate;
-use crate::failure::{Layer, Level};
+use crate::decision::model_catalog::CostEstimate;
+use crate::decision::strategy_ranking::{self, RankedStrategy};
+use crate::failure::{FailureLayer, RecoveryLevel};
 use crate::knowledge::{AttemptChange, ModelChoice, Strategy};
 
-use super::decision_types::{Action, ConcreteChange, Decision, EscalationReason, ProposedAction};
-use super::input::{Capability, CurrentModel, DecisionInput, Repeatable};
+use super::decision_types::{
+    ConcreteAttemptChange, Decision, EscalationReason, ProposedAction, RecoveryAction,
+};
+use super::input::{CurrentModel, DecisionInput, Repeatable, RetryCapability};
 use super::{DecisionBuilder, MAY_HAVE_HAD_EFFECT, delay, reason};
 
 /// The new timeout when a strategy increases one that was not set.
@@ -22,27 +24,24 @@ const SAFETY_RISK: &str = "safety";
 struct FeasibleStrategy<'a> {
     id: &'a str,
     strategy: &'a Strategy,
-    changes: Vec<ConcreteChange>,
+    changes: Vec<ConcreteAttemptChange>,
     cost: Option<CostEstimate>,
 }
 
 impl<'a> DecisionBuilder<'a, '_> {
     /// Chooses the first feasible strategy of the chain, or escalates.
     pub(super) fn decide_alternative(&mut self) -> Decision {
-        let used = self
-            .input
-            .history
-            .retry_count_at(self.kind, Level::Alternative);
+        let used = self.chain_use_count();
         if used >= self.limits.retries {
             self.skip(
                 "chain",
-                format!("{used} of {} ways are used", self.limits.retries),
+                format!("{used} of {} strategies used", self.limits.retries),
             );
             return self.escalate_exhausted();
         }
         let ranked = self.ranked_chain();
         match self.first_feasible(&ranked) {
-            Some(way) if way.strategy.asks_person => self.escalate_by_chain(way),
+            Some(way) if way.strategy.requires_human => self.escalate_by_chain(way),
             Some(way) => self.use_strategy(way, used + 1),
             None if self.input.repeatable == Repeatable::Unsafe => {
                 self.escalate(EscalationReason::NotRepeatable)
@@ -54,7 +53,7 @@ impl<'a> DecisionBuilder<'a, '_> {
     /// Escalates because the limit is reached, using the chain's own escalation.
     fn escalate_exhausted(&mut self) -> Decision {
         let mut ranked = self.ranked_chain();
-        ranked.retain(|one| self.strategy(one).is_some_and(|one| one.asks_person));
+        ranked.retain(|one| self.strategy(one).is_some_and(|one| one.requires_human));
         let proposed = self.first_feasible(&ranked).map(|way| ProposedAction {
             strategy: way.id.to_owned(),
             changes: way.changes,
@@ -72,17 +71,14 @@ impl<'a> DecisionBuilder<'a, '_> {
 
     /// Chooses the chain's model switch, if it has one that is feasible.
     pub(super) fn try_model_switch(&mut self) -> Option<Decision> {
-        let used = self
-            .input
-            .history
-            .retry_count_at(self.kind, Level::Alternative);
+        let used = self.chain_use_count();
         if used >= self.limits.retries {
             return None;
         }
         let mut ranked = self.ranked_chain();
         ranked.retain(|one| {
             self.strategy(one)
-                .is_some_and(|one| switches_model(one) && !one.asks_person)
+                .is_some_and(|one| switches_model(one) && !one.requires_human)
         });
         let before = self.skipped.len();
         let way = self.first_feasible(&ranked);
@@ -93,11 +89,34 @@ impl<'a> DecisionBuilder<'a, '_> {
         way.map(|way| self.use_strategy(way, used + 1))
     }
 
-    fn ranked_chain(&self) -> Vec<RankedStrategy<'a>> {
+    /// Returns how often the chain was used for this kind.
+    pub(super) fn chain_use_count(&self) -> u32 {
+        let history = self.input.history;
+        history.retry_count_at(self.kind, RecoveryLevel::Alternative)
+    }
+
+    /// True if a strategy could be used without asking a person.
+    pub(super) fn is_automatic(&self, one: &RankedStrategy<'a>) -> bool {
+        let uses = self
+            .input
+            .history
+            .strategy_use_count(self.kind, &one.entry.strategy);
+        let is_left = uses == 0 || self.limits.is_explicit;
+        is_left
+            && self.check_feasible(&one.entry.strategy).is_ok_and(|way| {
+                !way.strategy.requires_human && !self.needs_cost_confirmation(&way)
+            })
+    }
+
+    pub(super) fn ranked_chain(&self) -> Vec<RankedStrategy<'a>> {
         let s = self.input;
-        let asks = |id: &str| s.strategies.strategy(id).is_some_and(|one| one.asks_person);
+        let asks = |id: &str| {
+            s.strategies
+                .strategy(id)
+                .is_some_and(|one| one.requires_human)
+        };
         let layer = s.diagnosis.layer;
-        let mut ranked = chain::rank_chain(
+        let mut ranked = strategy_ranking::rank_chain(
             self.kind,
             layer,
             &s.kind_knowledge.chain,
@@ -113,10 +132,7 @@ impl<'a> DecisionBuilder<'a, '_> {
     /// True if only one strategy is left. If the policy switches models automatically, the last one is reserved for the
     /// model: a kind with few strategies would never reach it otherwise.
     fn is_last_strategy(&self) -> bool {
-        let used = self
-            .input
-            .history
-            .retry_count_at(self.kind, Level::Alternative);
+        let used = self.chain_use_count();
         self.input.policy.auto_switch_model && used > 0 && used + 1 == self.limits.retries
     }
 
@@ -134,14 +150,14 @@ impl<'a> DecisionBuilder<'a, '_> {
             let uses = self.input.history.strategy_use_count(self.kind, id);
             match self.check_feasible(id) {
                 Err(why) => self.skip(id.to_owned(), why),
-                Ok(way) if way.strategy.asks_person => asking = asking.or(Some(way)),
+                Ok(way) if way.strategy.requires_human => asking = asking.or(Some(way)),
                 Ok(way) if uses == 0 => return Some(way),
                 Ok(way) if self.limits.is_explicit => {
                     if again.as_ref().is_none_or(|(least, _)| uses < *least) {
                         again = Some((uses, way));
                     }
                 }
-                Ok(_) => self.skip(id.to_owned(), "it was already tried"),
+                Ok(_) => self.skip(id.to_owned(), "already tried"),
             }
         }
         again.map(|(_, way)| way).or(asking)
@@ -150,7 +166,7 @@ impl<'a> DecisionBuilder<'a, '_> {
     /// Returns the concrete changes of a strategy, or the reason why it is not feasible.
     fn check_feasible(&self, id: &'a str) -> Result<FeasibleStrategy<'a>, Cow<'static, str>> {
         let strategy = self.input.strategies.strategy(id);
-        let strategy = strategy.ok_or("there is no such strategy")?;
+        let strategy = strategy.ok_or("unknown strategy")?;
         self.check_allowed(strategy)?;
         let mut way = FeasibleStrategy {
             id,
@@ -167,28 +183,32 @@ impl<'a> DecisionBuilder<'a, '_> {
     /// Checks that the user and the caller allow a strategy.
     fn check_allowed(&self, strategy: &Strategy) -> Result<(), Cow<'static, str>> {
         let s = self.input;
-        if strategy.asks_person {
+        if strategy.requires_human {
             return Ok(());
         }
         let safety = |risk: &String| risk == SAFETY_RISK;
         if strategy.risks.iter().any(safety) {
-            return Err("going round a safety refusal is for a person to decide".into());
+            return Err("working around a safety refusal needs your approval".into());
         }
         let unchanged = strategy.changes.is_empty();
-        let steps = unchanged && matches!(s.diagnosis.layer, Layer::Tool | Layer::Infra);
-        if steps && !s.capabilities.has(Capability::Steps) {
-            return Err(Capability::Steps.missing_reason().into());
+        let steps =
+            unchanged && matches!(s.diagnosis.layer, FailureLayer::Tool | FailureLayer::Infra);
+        if steps && !s.capabilities.has(RetryCapability::Steps) {
+            return Err(RetryCapability::Steps.missing_reason().into());
         }
         if !steps && s.repeatable == Repeatable::Unsafe {
             return Err(MAY_HAVE_HAD_EFFECT.into());
         }
         // Without steps and changes it would be level 1 under another name.
-        let was_tried =
-            s.history.retry_count_at(self.kind, Level::Same) > 0 || is_retried_elsewhere(s);
+        let was_tried = s.history.retry_count_at(self.kind, RecoveryLevel::Same) > 0
+            || is_retried_externally(s);
         if !steps && unchanged && was_tried {
-            return Err("the same was already tried".into());
+            return Err("already retried unchanged".into());
         }
-        let mut needed = strategy.changes.iter().filter_map(Capability::required_by);
+        let mut needed = strategy
+            .changes
+            .iter()
+            .filter_map(RetryCapability::required_by);
         match needed.find(|needed| !s.capabilities.has(*needed)) {
             Some(lacking) => Err(lacking.missing_reason().into()),
             None => Ok(()),
@@ -201,24 +221,26 @@ impl<'a> DecisionBuilder<'a, '_> {
         way: &mut FeasibleStrategy<'_>,
     ) -> Result<(), Cow<'static, str>> {
         way.changes.push(match change {
-            AttemptChange::Prompt(template) => ConcreteChange::Prompt(template.clone()),
+            AttemptChange::Prompt(template) => ConcreteAttemptChange::Prompt(template.clone()),
             AttemptChange::Timeout(factor) => self.longer_timeout(*factor),
-            AttemptChange::OutputLimit(factor) => ConcreteChange::OutputLimit { factor: *factor },
+            AttemptChange::OutputLimit(factor) => {
+                ConcreteAttemptChange::OutputLimit { factor: *factor }
+            }
             AttemptChange::Model(choice) => {
                 let (changed, cost) = self.switch_model(*choice)?;
                 way.cost = Some(cost);
                 changed
             }
-            AttemptChange::Conversation(choice) => ConcreteChange::Conversation(*choice),
+            AttemptChange::Conversation(choice) => ConcreteAttemptChange::Conversation(*choice),
             // A matching repair is tried before the chain.
-            AttemptChange::Repair => return Err("no repair that fits may run here".into()),
+            AttemptChange::Repair => return Err("no applicable repair can run here".into()),
         });
         Ok(())
     }
 
-    fn longer_timeout(&self, factor: f64) -> ConcreteChange {
+    fn longer_timeout(&self, factor: f64) -> ConcreteAttemptChange {
         let factor = self.limits.timeout_multiplier.unwrap_or(factor);
-        ConcreteChange::Timeout {
+        ConcreteAttemptChange::Timeout {
             from_seconds: self.input.timeout.map(|time| time.as_secs()),
             // A fraction of a second is rounded up, so that a short timeout increases too.
             to_seconds: self
@@ -233,9 +255,9 @@ impl<'a> DecisionBuilder<'a, '_> {
     fn switch_model(
         &self,
         choice: ModelChoice,
-    ) -> Result<(ConcreteChange, CostEstimate), Cow<'static, str>> {
+    ) -> Result<(ConcreteAttemptChange, CostEstimate), Cow<'static, str>> {
         if !self.input.policy.auto_switch_model {
-            return Err("the policy does not change the model by itself".into());
+            return Err("the policy does not switch models automatically".into());
         }
         let Some(CurrentModel {
             id,
@@ -243,13 +265,13 @@ impl<'a> DecisionBuilder<'a, '_> {
             expected,
         }) = self.input.model
         else {
-            return Err("the model in use is not known".into());
+            return Err("the current model is unknown".into());
         };
         let to = catalog
             .choose(id, choice)
             .map_err(|none| Cow::Owned(none.to_string()))?;
         let cost = catalog.cost_difference(id, to, expected);
-        let changed = ConcreteChange::Model {
+        let changed = ConcreteAttemptChange::Model {
             from: id.to_owned(),
             to: to.to_owned(),
         };
@@ -266,7 +288,7 @@ impl<'a> DecisionBuilder<'a, '_> {
         }
         let of = self.limits.retries;
         let reason = reason::change(self.input, way.strategy, &way.changes, &wait, (n, of));
-        let action = Action::Change {
+        let action = RecoveryAction::Change {
             changes: way.changes,
             delay: wait.delay,
             until: self.input.now.after(wait.delay),
@@ -276,23 +298,28 @@ impl<'a> DecisionBuilder<'a, '_> {
             attempt: n,
             cost: way.cost,
             is_stated_reset: wait.is_reset,
-            ..self.finish(Some(Level::Alternative), action, reason)
+            ..self.finish(Some(RecoveryLevel::Alternative), action, reason)
         }
+    }
+
+    fn needs_cost_confirmation(&self, way: &FeasibleStrategy<'_>) -> bool {
+        let Some(cost) = &way.cost else { return false };
+        let more = cost.usd();
+        let capped = more.is_some_and(|usd| usd > 0.0 && delay::is_over_budget(self.input, usd));
+        let spent = self.input.history.extra_cost();
+        capped || self.input.policy.needs_cost_confirmation(spent, more)
     }
 
     /// Escalates if a more expensive model exceeds the cost limit without approval, or if its cost is unknown.
     fn confirm_cost(&mut self, way: &FeasibleStrategy<'_>) -> Option<Decision> {
-        let cost = way.cost.as_ref()?;
-        let (from, to) = way.changes.iter().find_map(ConcreteChange::model_switch)?;
-        let more = cost.usd();
-        let capped = more.is_some_and(|usd| usd > 0.0 && delay::is_over_budget(self.input, usd));
-        let limited = self
-            .input
-            .policy
-            .needs_cost_confirmation(self.input.history.extra_cost(), more);
-        if !capped && !limited {
+        if !self.needs_cost_confirmation(way) {
             return None;
         }
+        let cost = way.cost.as_ref()?;
+        let (from, to) = way
+            .changes
+            .iter()
+            .find_map(ConcreteAttemptChange::model_switch)?;
         let reason = reason::costlier_model(self.input, from, to, cost);
         let proposed = ProposedAction {
             strategy: way.id.to_owned(),
@@ -309,7 +336,7 @@ impl<'a> DecisionBuilder<'a, '_> {
 
     fn escalate_by_chain(&mut self, way: FeasibleStrategy<'_>) -> Decision {
         let title = &self.input.kind_knowledge.title;
-        let reason = format!("{title}: nothing more can be tried without a person.");
+        let reason = format!("{title}: no automatic recovery left.");
         let proposed = ProposedAction {
             strategy: way.id.to_owned(),
             changes: way.changes,
@@ -325,14 +352,14 @@ fn switches_model(strategy: &Strategy) -> bool {
 
 impl DecisionBuilder<'_, '_> {
     /// True if retries are bounded by time and some of them were made by another component.
-    pub(super) fn is_time_spent_elsewhere(&self) -> bool {
-        self.limits.give_up_after.is_some() && is_retried_elsewhere(self.input)
+    pub(super) fn has_external_timed_retries(&self) -> bool {
+        self.limits.give_up_after.is_some() && is_retried_externally(self.input)
     }
 }
 
 /// True if another component, such as a gateway, has used up the unchanged retries: the failure then has another level
 /// than the first level of its kind.
-fn is_retried_elsewhere(s: &DecisionInput<'_>) -> bool {
+fn is_retried_externally(s: &DecisionInput<'_>) -> bool {
     let usual = s.kind_knowledge.level(s.diagnosis.kind, s.diagnosis.layer);
-    usual == Some(Level::Same) && s.diagnosis.level == Some(Level::Alternative)
+    usual == Some(RecoveryLevel::Same) && s.diagnosis.level == Some(RecoveryLevel::Alternative)
 }

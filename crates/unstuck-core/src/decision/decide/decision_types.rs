@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::decision::history::{RetryAttempt, RetryRecord};
-use crate::decision::model::{CostEstimate, ModelSwitch, ModelSwitchReason};
+use crate::decision::model_catalog::{CostEstimate, ModelSwitch, ModelSwitchReason};
 use crate::decision::randomness::RandomDraw;
-use crate::failure::{Kind, Level};
+use crate::decision::recovery_history::{RetryAttempt, RetryRecord};
+use crate::failure::{Kind, RecoveryLevel};
 use crate::knowledge::ConversationMode;
 use crate::time::Timestamp;
+
+use super::selection::Selection;
 
 /// A decision about a failure, with its reason.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -18,9 +20,9 @@ pub struct Decision {
     /// The failure kind.
     pub kind: Kind,
     /// The recovery level; none if nothing is done.
-    pub level: Option<Level>,
+    pub level: Option<RecoveryLevel>,
     /// The action.
-    pub action: Action,
+    pub action: RecoveryAction,
     /// The strategy from the kind's chain, if one was chosen.
     pub strategy: Option<String>,
     /// The reason, in one sentence for people.
@@ -28,10 +30,10 @@ pub struct Decision {
     /// The number of the retry at this level, from 1; 0 if there is none.
     pub attempt: u32,
     /// The number of retries at this level; 0 if they are bounded by time.
-    #[serde(rename = "of")]
+    #[serde(rename = "max_attempts", alias = "of")]
     pub max_attempts: u32,
     /// The skipped strategies with reasons.
-    #[serde(rename = "fell_through")]
+    #[serde(rename = "skipped", alias = "fell_through")]
     pub skipped: Vec<SkippedStrategy>,
     /// The expected extra cost.
     pub cost: Option<CostEstimate>,
@@ -43,12 +45,15 @@ pub struct Decision {
     pub give_up_at: Option<Timestamp>,
     /// The purpose of the wait.
     #[serde(default, skip_serializing_if = "WaitPurpose::is_retry")]
-    #[serde(rename = "wait_for")]
+    #[serde(rename = "purpose", alias = "wait_for")]
     pub wait_purpose: WaitPurpose,
+    /// The eligible actions and the chosen one.
+    #[serde(default, skip_serializing_if = "Selection::is_unknown")]
+    pub selection: Selection,
     /// The random draw used.
     pub draw: RandomDraw,
     /// The time of the decision.
-    #[serde(rename = "at")]
+    #[serde(rename = "decided_at", alias = "at")]
     pub decided_at: Timestamp,
 }
 
@@ -56,16 +61,20 @@ impl Decision {
     /// Returns the delay before the retry; `None` if no retry follows.
     pub fn delay(&self) -> Option<Duration> {
         match self.action {
-            Action::Retry { delay, .. } | Action::Change { delay, .. } => Some(delay),
-            Action::Escalate { .. } | Action::Stop { .. } => None,
+            RecoveryAction::Retry { delay, .. } | RecoveryAction::Change { delay, .. } => {
+                Some(delay)
+            }
+            RecoveryAction::Escalate { .. } | RecoveryAction::Stop { .. } => None,
         }
     }
 
     /// Returns the end of the wait before the retry; `None` if no retry follows.
     pub fn wait_until(&self) -> Option<Timestamp> {
         match self.action {
-            Action::Retry { until, .. } | Action::Change { until, .. } => Some(until),
-            Action::Escalate { .. } | Action::Stop { .. } => None,
+            RecoveryAction::Retry { until, .. } | RecoveryAction::Change { until, .. } => {
+                Some(until)
+            }
+            RecoveryAction::Escalate { .. } | RecoveryAction::Stop { .. } => None,
         }
     }
 
@@ -126,10 +135,12 @@ impl Decision {
 
     /// Returns the model switch in the form of the REST API and the session stream, if there is one.
     pub fn model_switch(&self) -> Option<ModelSwitch> {
-        let Action::Change { changes, .. } = &self.action else {
+        let RecoveryAction::Change { changes, .. } = &self.action else {
             return None;
         };
-        let (from, to) = changes.iter().find_map(ConcreteChange::model_switch)?;
+        let (from, to) = changes
+            .iter()
+            .find_map(ConcreteAttemptChange::model_switch)?;
         Some(ModelSwitch {
             from_model: from.to_owned(),
             to_model: to.to_owned(),
@@ -143,10 +154,10 @@ impl Decision {
     }
 }
 
-/// The action of a decision.
+/// The action that a decision takes on a failure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "do")]
-pub enum Action {
+pub enum RecoveryAction {
     /// Retry unchanged.
     Retry {
         /// The delay in milliseconds.
@@ -158,7 +169,7 @@ pub enum Action {
     /// Retry with changes.
     Change {
         /// The changes; empty if the steps of the plan are the change.
-        changes: Vec<ConcreteChange>,
+        changes: Vec<ConcreteAttemptChange>,
         /// The delay in milliseconds.
         #[serde(with = "crate::duration::millis", rename = "delay_ms")]
         delay: Duration,
@@ -166,11 +177,12 @@ pub enum Action {
         until: Timestamp,
     },
     /// Escalate to a person.
-    #[serde(rename = "ask")]
+    #[serde(rename = "escalate", alias = "ask")]
     Escalate {
         /// The trigger of the escalation.
         trigger: EscalationTrigger,
         /// The reason.
+        #[serde(rename = "reason_code", alias = "why")]
         why: EscalationReason,
         /// The proposed action, if there is one.
         proposed: Option<ProposedAction>,
@@ -178,14 +190,15 @@ pub enum Action {
     /// Stop: return the failure to the caller unchanged.
     Stop {
         /// The reason.
-        why: StopReason,
+        #[serde(rename = "reason_code", alias = "why")]
+        why: NoRecoveryReason,
     },
 }
 
-/// A concrete change of the next attempt.
+/// A change of the next attempt with its concrete values, such as the new model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ConcreteChange {
+pub enum ConcreteAttemptChange {
     /// Add the named prompt template.
     Prompt(String),
     /// Change the timeout.
@@ -218,14 +231,14 @@ pub enum ConcreteChange {
         command: String,
     },
     /// Add a person's message.
-    #[serde(rename = "words")]
+    #[serde(rename = "message", alias = "words")]
     UserMessage(String),
     /// Replace the prompt by this text from a person.
-    #[serde(rename = "text")]
+    #[serde(rename = "prompt_text", alias = "text")]
     PromptText(String),
 }
 
-impl ConcreteChange {
+impl ConcreteAttemptChange {
     /// Returns the person's message, if that is the change.
     pub fn user_message(&self) -> Option<&str> {
         match self {
@@ -249,14 +262,14 @@ pub struct ProposedAction {
     /// The strategy.
     pub strategy: String,
     /// The changes.
-    pub changes: Vec<ConcreteChange>,
+    pub changes: Vec<ConcreteAttemptChange>,
 }
 
 impl ProposedAction {
     /// Returns the id of the repair, if it is one.
     pub fn repair_id(&self) -> Option<&str> {
         self.changes.iter().find_map(|change| match change {
-            ConcreteChange::Repair { id, .. } => Some(id.as_str()),
+            ConcreteAttemptChange::Repair { id, .. } => Some(id.as_str()),
             _ => None,
         })
     }
@@ -268,6 +281,7 @@ pub struct SkippedStrategy {
     /// The strategy, or `same` for the unchanged retry.
     pub strategy: Cow<'static, str>,
     /// The reason why it was skipped.
+    #[serde(rename = "reason", alias = "why")]
     pub why: Cow<'static, str>,
 }
 
@@ -306,7 +320,7 @@ pub enum EscalationReason {
     /// The cost limit is reached.
     MaxCost,
     /// A more expensive model exceeds the cost limit without approval.
-    #[serde(rename = "dearer_model")]
+    #[serde(rename = "costlier_model", alias = "dearer_model")]
     CostlierModel,
     /// A proposed repair needs approval.
     Repair,
@@ -314,10 +328,10 @@ pub enum EscalationReason {
     Trust,
 }
 
-/// The reason why nothing is done.
+/// The reason why nothing is done about a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum StopReason {
+pub enum NoRecoveryReason {
     /// The policy is off.
     PolicyOff,
     /// The normal work of an agent or developer, whose own loop continues.
@@ -325,7 +339,7 @@ pub enum StopReason {
     /// It is not a failure.
     NotAFailure,
     /// Its input was too large to be kept for another attempt.
-    #[serde(rename = "input_spent")]
+    #[serde(rename = "input_not_replayable", alias = "input_spent")]
     InputNotReplayable,
     /// An outer unstuck process retries it.
     OuterRetries,

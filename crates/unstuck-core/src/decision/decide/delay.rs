@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::decision::backoff::delay_until_reset;
-use crate::decision::policy::RetryLimits;
 use crate::decision::randomness::RandomDraw;
+use crate::decision::retry_policy::RetryLimits;
 use crate::failure::Kind;
 
 use super::decision_types::EscalationReason;
@@ -48,11 +48,13 @@ pub(super) fn retry_delay(
     }
 }
 
-/// Returns the delay before the next probe; a later stated reset is not undercut.
-pub(super) fn probe_delay(s: &DecisionInput<'_>, every: Duration) -> RetryDelay {
+/// Returns the delay before the next probe, spread by up to a tenth so that parked sessions do not probe together; a
+/// later stated reset is not undercut.
+pub(super) fn probe_delay(s: &DecisionInput<'_>, every: Duration, draw: RandomDraw) -> RetryDelay {
     let stated = s.diagnosis.retry_after.unwrap_or_default();
+    let spread = every.mul_f64(draw.fraction() / 10.0);
     RetryDelay {
-        delay: every.max(stated),
+        delay: (every + spread).max(stated),
         is_stated: false,
         // It uses up the total time, otherwise a limit that is never lifted would be probed forever.
         is_reset: false,

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::decision::history::RecoveryHistory;
-use crate::decision::model::{ModelCatalog, TokenUsage};
-use crate::decision::policy::RetryPolicy;
+use crate::decision::model_catalog::{ModelCatalog, TokenUsage};
+use crate::decision::recovery_history::RecoveryHistory;
+use crate::decision::retry_policy::RetryPolicy;
 use crate::decision::success_rates::SuccessRates;
 use crate::diagnosis::Diagnosis;
-use crate::knowledge::{AttemptChange, ConversationMode, KindKnowledge, Playbook, Strategy};
+use crate::knowledge::{
+    AttemptChange, ConversationMode, KindKnowledge, RecoveryKnowledge, Strategy,
+};
 use crate::time::Timestamp;
 
 static NO_SUCCESS_RATES: SuccessRates = SuccessRates::empty();
@@ -37,7 +39,7 @@ pub struct DecisionInput<'a> {
     /// The hard limits of the session.
     pub session_limits: SessionLimits,
     /// The caller's capabilities.
-    pub capabilities: Capabilities,
+    pub capabilities: RetryCapabilities,
     /// Repeatability of the failed operation.
     pub repeatable: Repeatable,
     /// The matching repair, if there is one.
@@ -71,7 +73,7 @@ impl<'a> DecisionInput<'a> {
             model: None,
             timeout: None,
             session_limits: SessionLimits::default(),
-            capabilities: Capabilities::ALL,
+            capabilities: RetryCapabilities::ALL,
             repeatable: Repeatable::Safe,
             repair: None,
             network: NetworkStatus::default(),
@@ -116,7 +118,7 @@ pub trait StrategyLookup {
     fn strategy(&self, id: &str) -> Option<&Strategy>;
 }
 
-impl StrategyLookup for Playbook {
+impl StrategyLookup for RecoveryKnowledge {
     fn strategy(&self, id: &str) -> Option<&Strategy> {
         Self::strategy(self, id)
     }
@@ -187,9 +189,9 @@ pub enum Repeatable {
     Interactive,
 }
 
-/// A capability of the caller.
+/// A change that the caller can make to the next attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Capability {
+pub enum RetryCapability {
     /// Change the prompt.
     Prompt,
     /// Change the timeout.
@@ -206,7 +208,7 @@ pub enum Capability {
     Steps,
 }
 
-impl Capability {
+impl RetryCapability {
     /// Returns the capability that a change requires; `None` for a repair, which is never part of the chain.
     pub fn required_by(change: &AttemptChange) -> Option<Self> {
         Some(match change {
@@ -224,21 +226,21 @@ impl Capability {
     pub(super) const fn missing_reason(self) -> &'static str {
         match self {
             Self::Prompt => "the prompt cannot be changed here",
-            Self::Timeout => "the allowed time cannot be changed here",
-            Self::OutputLimit => "the allowed length of the output cannot be changed here",
+            Self::Timeout => "the timeout cannot be changed here",
+            Self::OutputLimit => "the output limit cannot be changed here",
             Self::Model => "the model cannot be changed here",
             Self::Resume => "the conversation cannot be resumed here",
             Self::Fresh => "a new conversation cannot be started here",
-            Self::Steps => "steps of tool calls cannot be carried out here",
+            Self::Steps => "tool call steps cannot be executed here",
         }
     }
 }
 
-/// The capabilities of a caller.
+/// The set of changes that the caller can make to the next attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Capabilities(u8);
+pub struct RetryCapabilities(u8);
 
-impl Capabilities {
+impl RetryCapabilities {
     /// All capabilities.
     pub const ALL: Self = Self(u8::MAX);
     /// No capabilities: only unchanged retries.
@@ -246,18 +248,18 @@ impl Capabilities {
 
     /// Returns the set with one more capability.
     #[must_use]
-    pub const fn with(self, one: Capability) -> Self {
+    pub const fn with(self, one: RetryCapability) -> Self {
         Self(self.0 | 1 << one as u8)
     }
 
     /// Returns the set without one capability.
     #[must_use]
-    pub const fn without(self, one: Capability) -> Self {
+    pub const fn without(self, one: RetryCapability) -> Self {
         Self(self.0 & !(1 << one as u8))
     }
 
     /// True if the capability is included.
-    pub const fn has(self, one: Capability) -> bool {
+    pub const fn has(self, one: RetryCapability) -> bool {
         self.0 & 1 << one as u8 != 0
     }
 }

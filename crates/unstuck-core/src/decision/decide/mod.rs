@@ -19,24 +19,26 @@ mod delay;
 mod input;
 mod reason;
 mod repair;
-mod time_bound;
+mod selection;
+mod time_bounded_retries;
 
 pub use decision_types::{
-    Action, ConcreteChange, Decision, EscalationReason, EscalationTrigger, ProposedAction,
-    SkippedStrategy, StopReason, WaitPurpose,
+    ConcreteAttemptChange, Decision, EscalationReason, EscalationTrigger, NoRecoveryReason,
+    ProposedAction, RecoveryAction, SkippedStrategy, WaitPurpose,
 };
 pub use input::{
-    Capabilities, Capability, CurrentModel, DecisionInput, NetworkStatus, RepairOffer,
-    RepairPermission, Repeatable, SessionLimits, StrategyLookup,
+    CurrentModel, DecisionInput, NetworkStatus, RepairOffer, RepairPermission, Repeatable,
+    RetryCapabilities, RetryCapability, SessionLimits, StrategyLookup,
 };
+pub use selection::{EligibleAction, Selection};
 
 use std::borrow::Cow;
 
-use crate::failure::{Category, Kind, Level};
+use crate::failure::{Category, Kind, RecoveryLevel};
 
-use super::model::CostEstimate;
-use super::policy::RetryLimits;
+use super::model_catalog::CostEstimate;
 use super::randomness::RandomDraw;
+use super::retry_policy::RetryLimits;
 
 /// The reason shown if an operation may have had an effect and is not retried.
 const MAY_HAVE_HAD_EFFECT: &str = "it may already have had an effect";
@@ -46,20 +48,25 @@ const MAY_HAVE_HAD_EFFECT: &str = "it may already have had an effect";
 /// It is a pure function: the same input and the same draw give the same decision.
 pub fn decide(situation: &DecisionInput<'_>, draw: RandomDraw) -> Decision {
     let s = situation;
-    let place = super::policy::FailureScope {
+    let place = super::retry_policy::RetryLimitKey {
         kind: s.diagnosis.kind,
         layer: s.diagnosis.layer,
         tool: s.tool,
     };
-    let deciding = DecisionBuilder {
+    let mut deciding = DecisionBuilder {
         input: s,
         kind: s.diagnosis.kind,
-        limits: time_bound::effective_limits(s, s.policy.limits_at(place, s.kind_knowledge)),
+        limits: time_bounded_retries::effective_limits(
+            s,
+            s.policy.limits_at(place, s.kind_knowledge),
+        ),
         draw,
         is_out_of_time: false,
         skipped: Vec::new(),
     };
-    deciding.run()
+    let mut decision = deciding.run();
+    decision.selection = deciding.selection(&decision);
+    decision
 }
 
 /// Builds a decision.
@@ -74,7 +81,7 @@ struct DecisionBuilder<'a, 's> {
 }
 
 impl DecisionBuilder<'_, '_> {
-    fn run(mut self) -> Decision {
+    fn run(&mut self) -> Decision {
         if let Some(why) = self.stop_reason() {
             return self.stop(why);
         }
@@ -90,27 +97,31 @@ impl DecisionBuilder<'_, '_> {
             return decision;
         }
         match self.input.diagnosis.level {
-            Some(Level::Same) => self.decide_same(),
+            Some(RecoveryLevel::Same) => self.decide_same(),
             // Another component has made the retries; this checks if the time for them is over.
-            Some(Level::Alternative) if self.is_time_spent_elsewhere() => self.decide_same(),
-            Some(Level::Alternative) => self.decide_alternative(),
+            Some(RecoveryLevel::Alternative) if self.has_external_timed_retries() => {
+                self.decide_same()
+            }
+            Some(RecoveryLevel::Alternative) => self.decide_alternative(),
             // The number of retries was set for this kind explicitly, so it applies.
             _ if self.limits.is_explicit && self.limits.retries > 0 => self.decide_same(),
             _ => self.escalate(EscalationReason::Fatal),
         }
     }
 
-    fn stop_reason(&self) -> Option<StopReason> {
+    fn stop_reason(&self) -> Option<NoRecoveryReason> {
         match self.kind.category() {
-            Category::None => Some(StopReason::NotAFailure),
-            Category::Code => Some(StopReason::Code),
+            Category::None => Some(NoRecoveryReason::NotAFailure),
+            Category::Code => Some(NoRecoveryReason::Code),
             _ if self.input.repeatable == Repeatable::OuterRetries => {
-                Some(StopReason::OuterRetries)
+                Some(NoRecoveryReason::OuterRetries)
             }
-            _ if self.input.repeatable == Repeatable::Interactive => Some(StopReason::Interactive),
-            _ if !self.input.policy.enabled => Some(StopReason::PolicyOff),
+            _ if self.input.repeatable == Repeatable::Interactive => {
+                Some(NoRecoveryReason::Interactive)
+            }
+            _ if !self.input.policy.enabled => Some(NoRecoveryReason::PolicyOff),
             _ if self.input.repeatable == Repeatable::InputNotReplayable => {
-                Some(StopReason::InputNotReplayable)
+                Some(NoRecoveryReason::InputNotReplayable)
             }
             _ => None,
         }
@@ -123,29 +134,38 @@ impl DecisionBuilder<'_, '_> {
         {
             return decision;
         }
-        let used = match self.limits.give_up_after {
-            Some(_) => self.input.history.retries_without_progress(self.kind),
-            None => self.input.history.retry_count_at(self.kind, Level::Same),
-        };
-        let refused = if self.input.repeatable == Repeatable::Unsafe {
+        match self.same_refusal() {
+            Some(why) => self.decide_after_same(why),
+            None => self.retry(self.same_retry_count() + 1),
+        }
+    }
+
+    fn same_retry_count(&self) -> u32 {
+        let history = self.input.history;
+        match self.limits.give_up_after {
+            Some(_) => history.retries_without_progress(self.kind),
+            None => history.retry_count_at(self.kind, RecoveryLevel::Same),
+        }
+    }
+
+    /// Returns why an unchanged retry is not allowed; none if it is.
+    fn same_refusal(&mut self) -> Option<Cow<'static, str>> {
+        let used = self.same_retry_count();
+        if self.input.repeatable == Repeatable::Unsafe {
             Some(Cow::Borrowed(MAY_HAVE_HAD_EFFECT))
         } else if !self.input.policy.is_retryable(self.kind) {
             Some(Cow::Borrowed(
-                "the policy does not repeat this kind of failure unchanged",
+                "the policy does not retry this kind unchanged",
             ))
         } else if let Some(limit) = self.limits.give_up_after {
             self.check_time_limit(limit).map(Cow::Owned)
         } else if used >= self.limits.retries {
             Some(Cow::Owned(format!(
-                "{used} of {} retries are used",
+                "{used} of {} retries used",
                 self.limits.retries
             )))
         } else {
             None
-        };
-        match refused {
-            Some(why) => self.decide_after_same(why),
-            None => self.retry(used + 1),
         }
     }
 
@@ -172,25 +192,25 @@ impl DecisionBuilder<'_, '_> {
         }
         let bound = self.retry_bound(n);
         let reason = reason::retry(self.input, &wait, bound);
-        let action = Action::Retry {
+        let action = RecoveryAction::Retry {
             delay: wait.delay,
             until: self.input.now.after(wait.delay),
         };
         Decision {
             attempt: n,
             max_attempts: match bound {
-                time_bound::RetryBound::Count { limit: of, .. } => of,
-                time_bound::RetryBound::Time { .. } => 0,
+                time_bounded_retries::RetryBound::Count { limit: of, .. } => of,
+                time_bounded_retries::RetryBound::Time { .. } => 0,
             },
             is_stated_reset: wait.is_reset,
             give_up_at: bound.ends_at(self.input.now),
-            ..self.finish(Some(Level::Same), action, reason)
+            ..self.finish(Some(RecoveryLevel::Same), action, reason)
         }
     }
 
-    fn stop(&mut self, why: StopReason) -> Decision {
+    fn stop(&mut self, why: NoRecoveryReason) -> Decision {
         let reason = reason::stop(self.input, why);
-        self.finish(None, Action::Stop { why }, reason)
+        self.finish(None, RecoveryAction::Stop { why }, reason)
     }
 
     /// Level 4: escalates to a person.
@@ -223,7 +243,7 @@ impl DecisionBuilder<'_, '_> {
             _ => EscalationTrigger::Hiccup,
         };
         let strategy = proposed.as_ref().map(|one| one.strategy.clone());
-        let action = Action::Escalate {
+        let action = RecoveryAction::Escalate {
             trigger,
             why,
             proposed,
@@ -231,11 +251,16 @@ impl DecisionBuilder<'_, '_> {
         Decision {
             strategy,
             cost,
-            ..self.finish(Some(Level::Escalate), action, reason)
+            ..self.finish(Some(RecoveryLevel::Escalate), action, reason)
         }
     }
 
-    fn finish(&mut self, level: Option<Level>, action: Action, reason: String) -> Decision {
+    fn finish(
+        &mut self,
+        level: Option<RecoveryLevel>,
+        action: RecoveryAction,
+        reason: String,
+    ) -> Decision {
         Decision {
             kind: self.kind,
             level,
@@ -249,6 +274,7 @@ impl DecisionBuilder<'_, '_> {
             is_stated_reset: false,
             give_up_at: None,
             wait_purpose: WaitPurpose::Retry,
+            selection: Selection::default(),
             draw: self.draw,
             decided_at: self.input.now,
         }

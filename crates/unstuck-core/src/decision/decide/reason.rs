@@ -3,21 +3,21 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::decision::model::{CostEstimate, EstimatedAmount};
+use crate::decision::model_catalog::{CostEstimate, EstimatedAmount};
 use crate::duration::HumanDuration;
 use crate::knowledge::Strategy;
 
-use super::decision_types::{ConcreteChange, EscalationReason, StopReason};
+use super::decision_types::{ConcreteAttemptChange, EscalationReason, NoRecoveryReason};
 use super::delay::{RetryDelay, money_cap};
 use super::input::DecisionInput;
-use super::time_bound::RetryBound;
+use super::time_bounded_retries::RetryBound;
 
 /// Returns the reason of an unchanged retry.
 pub(super) fn retry(s: &DecisionInput<'_>, wait: &RetryDelay, bound: RetryBound) -> String {
     let mut text = String::with_capacity(128);
     let _ = write!(
         text,
-        "{}: trying again in {}",
+        "{}: retrying in {}",
         title(s),
         HumanDuration(wait.delay)
     );
@@ -37,7 +37,7 @@ pub(super) fn retry(s: &DecisionInput<'_>, wait: &RetryDelay, bound: RetryBound)
 /// Returns the reason of a wait for the network.
 pub(super) fn offline(s: &DecisionInput<'_>, left: Duration) -> String {
     format!(
-        "{}: there is no network at all; going on when it is back (for at most {}).",
+        "{}: network is down; waiting up to {} until it is back.",
         title(s),
         HumanDuration(left)
     )
@@ -59,30 +59,30 @@ pub(super) fn parked(s: &DecisionInput<'_>, probe: &RetryDelay, left: Option<Dur
 pub(super) fn change(
     s: &DecisionInput<'_>,
     strategy: &Strategy,
-    changes: &[ConcreteChange],
+    changes: &[ConcreteAttemptChange],
     wait: &RetryDelay,
     (n, of): (u32, u32),
 ) -> String {
     let mut text = String::with_capacity(160);
     let _ = write!(
         text,
-        "{}: trying another way in {}",
+        "{}: retrying in {}",
         title(s),
         HumanDuration(wait.delay)
     );
     push_cause(&mut text, wait);
     let _ = write!(text, ": {}", strategy.title.trim_end_matches('.'));
     changes.iter().for_each(|one| push_change(&mut text, one));
-    let _ = write!(text, " (way {n} of at most {of}).");
+    let _ = write!(text, " (strategy {n} of {of}).");
     text
 }
 
-fn push_change(text: &mut String, change: &ConcreteChange) {
+fn push_change(text: &mut String, change: &ConcreteAttemptChange) {
     let _ = match change {
-        ConcreteChange::Model { from, to } => write!(text, ", from {from} to {to}"),
-        ConcreteChange::Timeout { to_seconds, .. } => {
+        ConcreteAttemptChange::Model { from, to } => write!(text, ", from {from} to {to}"),
+        ConcreteAttemptChange::Timeout { to_seconds, .. } => {
             let time = HumanDuration(std::time::Duration::from_secs(*to_seconds));
-            write!(text, ", with {time} allowed")
+            write!(text, ", timeout {time}")
         }
         _ => Ok(()),
     };
@@ -90,7 +90,7 @@ fn push_change(text: &mut String, change: &ConcreteChange) {
 
 fn push_cause(text: &mut String, wait: &RetryDelay) {
     if wait.is_reset {
-        text.push_str(", when the limit has been reset");
+        text.push_str(", when the limit resets");
     } else if wait.is_stated {
         text.push_str(", as the server asked");
     }
@@ -101,30 +101,30 @@ pub(super) fn escalation(s: &DecisionInput<'_>, why: EscalationReason) -> String
     let title = title(s);
     match why {
         EscalationReason::Fatal => {
-            format!("{title}: trying again cannot help, a person has to act.")
+            format!("{title}: retrying will not help; manual action required.")
         }
         EscalationReason::Exhausted => exhausted(s),
-        EscalationReason::NotRepeatable => format!(
-            "{title}: it may already have had an effect, so a person is asked before it is done again."
-        ),
+        EscalationReason::NotRepeatable => {
+            format!("{title}: it may already have had an effect; approval required to retry.")
+        }
         EscalationReason::Chain | EscalationReason::Repair | EscalationReason::Trust => {
-            format!("{title}: what is left to try needs a person.")
+            format!("{title}: no automatic recovery left.")
         }
         EscalationReason::WaitTooLong => format!(
-            "{title}: the stated wait of {} is longer than the {} that may be waited without asking.",
+            "{title}: the stated wait of {} exceeds the limit of {} (maxWait).",
             HumanDuration(s.diagnosis.retry_after.unwrap_or_default()),
             HumanDuration(s.policy.max_wait.unwrap_or_default()),
         ),
         EscalationReason::MaxElapsed => format!(
-            "{title}: the next try would come after the {} that recovery may take, so a person is asked.",
+            "{title}: the next retry would exceed the recovery time limit of {}.",
             HumanDuration(time_cap(s)),
         ),
         EscalationReason::MaxAttempts => format!(
-            "{title}: it was executed {} times, which is the cap, so a person is asked.",
+            "{title}: the attempt limit of {} is reached.",
             s.history.counted_execution_count()
         ),
         EscalationReason::MaxCost | EscalationReason::CostlierModel => format!(
-            "{title}: {:.2} USD are spent of the {:.2} USD that may be, so a person is asked.",
+            "{title}: ${:.2} of the ${:.2} budget is spent.",
             s.history.spent(),
             money_cap(s).unwrap_or_default(),
         ),
@@ -134,10 +134,8 @@ pub(super) fn escalation(s: &DecisionInput<'_>, why: EscalationReason) -> String
 fn exhausted(s: &DecisionInput<'_>) -> String {
     let title = title(s);
     match s.history.execution_count() {
-        1 => format!("{title}: there is nothing that may be tried without a person."),
-        n => format!(
-            "{title}: all that may be tried was tried ({n} executions), so a person is asked."
-        ),
+        1 => format!("{title}: no automatic recovery available."),
+        n => format!("{title}: gave up after {n} attempts."),
     }
 }
 
@@ -158,38 +156,35 @@ pub(super) fn costlier_model(
     let title = title(s);
     match &cost.amount {
         EstimatedAmount::Known(usd) => format!(
-            "{title}: changing the model from {from} to {to} would cost about {usd:.2} USD more, \
-             which needs a person's consent."
+            "{title}: switching the model from {from} to {to} would cost about ${usd:.2} more; \
+             approval required."
         ),
         EstimatedAmount::Unknown { why } => format!(
-            "{title}: what changing the model from {from} to {to} costs is unknown ({why}), \
-             which needs a person's consent."
+            "{title}: the cost of switching the model from {from} to {to} is unknown ({why}); \
+             approval required."
         ),
     }
 }
 
 /// Returns the reason why nothing is done.
-pub(super) fn stop(s: &DecisionInput<'_>, why: StopReason) -> String {
+pub(super) fn stop(s: &DecisionInput<'_>, why: NoRecoveryReason) -> String {
     match why {
-        StopReason::PolicyOff => {
-            format!("{}: passed on as it is, since the policy is off.", title(s))
+        NoRecoveryReason::PolicyOff => {
+            format!("{}: not retried (policy: off).", title(s))
         }
-        StopReason::Code => format!(
-            "{}: left to the agent or developer, since trying again changes nothing.",
+        NoRecoveryReason::Code => format!("{}: not retried: fix the code.", title(s)),
+        NoRecoveryReason::NotAFailure => "Nothing failed.".to_owned(),
+        NoRecoveryReason::InputNotReplayable => format!(
+            "{}: not retried: stdin is too large to be replayed; redirect it from a file (< FILE), \
+             which has no size limit.",
             title(s)
         ),
-        StopReason::NotAFailure => "Nothing failed.".to_owned(),
-        StopReason::InputNotReplayable => format!(
-            "{}: not retried, since its standard input was too large to be kept for a second attempt; a file (< FILE) \
-             of any size can be read again.",
+        NoRecoveryReason::Interactive => format!(
+            "{}: not retried: the session is interactive; run the command again to continue.",
             title(s)
         ),
-        StopReason::Interactive => format!(
-            "{}: passed on as it is, since a person works with it; start it again to go on.",
-            title(s)
-        ),
-        StopReason::OuterRetries => format!(
-            "{}: passed on to the unstuck that runs this one, which retries; --retries N retries here, too.",
+        NoRecoveryReason::OuterRetries => format!(
+            "{}: not retried here: the outer unstuck process retries it; --retries N retries here, too.",
             title(s)
         ),
     }

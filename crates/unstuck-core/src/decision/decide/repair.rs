@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use crate::duration::HumanDuration;
-use crate::failure::Level;
+use crate::failure::RecoveryLevel;
 
 use super::DecisionBuilder;
-use super::decision_types::{Action, ConcreteChange, Decision, EscalationReason, ProposedAction};
+use super::decision_types::{
+    ConcreteAttemptChange, Decision, EscalationReason, ProposedAction, RecoveryAction,
+};
 use super::input::{RepairOffer, RepairPermission, Repeatable};
 
 /// The name of the strategy.
-const REPAIR: &str = "repair";
+pub(super) const REPAIR: &str = "repair";
 
 impl DecisionBuilder<'_, '_> {
     /// Chooses the matching repair, or escalates it if its proposer waits for an answer.
@@ -32,10 +34,10 @@ impl DecisionBuilder<'_, '_> {
             format!(" in {}", HumanDuration(after))
         };
         let reason = format!(
-            "{}: repairing it{when} with `{}` (repair {} of at most {}).",
+            "{}: repairing{when} with `{}` (repair {} of {}).",
             self.input.kind_knowledge.title, offer.command, offer.number, offer.max_auto
         );
-        let action = Action::Change {
+        let action = RecoveryAction::Change {
             changes: vec![repair_change(offer)],
             delay: after,
             until: self.input.now.after(after),
@@ -44,13 +46,13 @@ impl DecisionBuilder<'_, '_> {
             strategy: Some(REPAIR.to_owned()),
             attempt: offer.number,
             max_attempts: offer.max_auto,
-            ..self.finish(Some(Level::Alternative), action, reason)
+            ..self.finish(Some(RecoveryLevel::Alternative), action, reason)
         }
     }
 
     pub(super) fn escalate_repair(&mut self, offer: RepairOffer<'_>) -> Decision {
         let reason = format!(
-            "{}: `{}` may repair it, and needs your word.",
+            "{}: `{}` may fix it; approval required.",
             self.input.kind_knowledge.title, offer.command
         );
         let proposed = ProposedAction {
@@ -70,8 +72,8 @@ pub(super) fn is_last_resort(offer: &RepairOffer<'_>, why: EscalationReason) -> 
         )
 }
 
-fn repair_change(offer: RepairOffer<'_>) -> ConcreteChange {
-    ConcreteChange::Repair {
+fn repair_change(offer: RepairOffer<'_>) -> ConcreteAttemptChange {
+    ConcreteAttemptChange::Repair {
         id: offer.id.to_owned(),
         command: offer.command.to_owned(),
     }

@@ -6,7 +6,7 @@ use proptest::test_runner::TestRunner;
 use regex_syntax::hir::{Capture, Hir, HirKind, Repetition};
 
 use super::*;
-use crate::diagnosis::normalize::NormalizedText;
+use crate::diagnosis::normalized_text::NormalizedText;
 
 #[test]
 fn every_pattern_compiles() {

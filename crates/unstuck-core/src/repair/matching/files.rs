@@ -1,9 +1,9 @@
-//! Files and directories: missing ones, stale ones, permissions, line endings, submodules and LFS.
+//! Matches commands with required files and directories: missing, stale, permissions, line endings, submodules and LFS.
 
 use super::{RequirementMatch, RequirementMatcher};
-use crate::repair::effects::{CommandAnalysis, CommandEffect};
-use crate::repair::paths;
-use crate::repair::repair_file::EffectKind;
+use crate::repair::command_effects::{CommandAnalysis, CommandEffect};
+use crate::repair::path_strings;
+use crate::repair::repair_knowledge_file::EffectKind;
 use crate::repair::requirement::Requirement;
 
 impl RequirementMatcher<'_> {
@@ -13,8 +13,9 @@ impl RequirementMatcher<'_> {
         entry: &CommandAnalysis,
     ) -> Option<RequirementMatch> {
         let path = need.path.as_deref()?;
-        let brings =
-            |one: &String| one == path || (paths::covers(one, path) && self.facts.is_missing(one));
+        let brings = |one: &String| {
+            one == path || (path_strings::covers(one, path) && self.facts.is_missing(one))
+        };
         let creates = entry
             .effects_of_kind(EffectKind::Create)
             .any(|deed| deed.targets.iter().any(brings));
@@ -55,8 +56,9 @@ impl RequirementMatcher<'_> {
         entry: &CommandAnalysis,
     ) -> Option<RequirementMatch> {
         let path = need.path.as_deref()?;
-        let above = paths::parent(path);
-        let is_it = |made: &String| made == above || made == path || paths::covers(above, made);
+        let above = path_strings::parent(path);
+        let is_it =
+            |made: &String| made == above || made == path || path_strings::covers(above, made);
         let makes = entry
             .effects_of_kind(EffectKind::MakeDirectory)
             .any(|deed| deed.targets.iter().any(is_it));
@@ -104,7 +106,7 @@ impl RequirementMatcher<'_> {
         let of = || entry.effects_of_kind(work).flat_map(|deed| &deed.targets);
         if of().any(|one| one == path) {
             RequirementMatch::tied(0)
-        } else if of().any(|one| paths::covers(one, path)) {
+        } else if of().any(|one| path_strings::covers(one, path)) {
             RequirementMatch::tied(1)
         } else {
             None
@@ -120,7 +122,7 @@ impl RequirementMatcher<'_> {
         if need.path.is_some() {
             return self.match_work_on_path(need, entry, EffectKind::LineEnds);
         }
-        let by_mark = need.rule.things.iter().any(|thing| thing == "mark");
+        let by_mark = need.rule.resources.iter().any(|thing| thing == "mark");
         let is_wrong = |path: &String| {
             let fact = self.facts.path_fact(path);
             fact.is_some_and(|fact| if by_mark { fact.has_bom } else { fact.crlf })
@@ -154,12 +156,12 @@ impl RequirementMatcher<'_> {
     }
 
     /// Matches a command that works on an object of the required name.
-    pub(super) fn match_thing(
+    pub(super) fn match_named_object(
         &self,
         need: &Requirement<'_>,
         entry: &CommandAnalysis,
     ) -> Option<RequirementMatch> {
-        let wanted = &need.rule.things;
+        let wanted = &need.rule.resources;
         let is_it = |deed: &CommandEffect| {
             let named = deed.things.iter().any(|thing| wanted.contains(thing));
             named && !deed.kinds.is_empty()
@@ -187,9 +189,10 @@ impl RequirementMatcher<'_> {
                 None => None,
             };
         };
-        let beside = paths::parent(path);
+        let beside = path_strings::parent(path);
         let near = |one: &str| {
-            paths::covers(one, path) || (!beside.is_empty() && paths::covers(beside, one))
+            path_strings::covers(one, path)
+                || (!beside.is_empty() && path_strings::covers(beside, one))
         };
         let removing = [EffectKind::Remove, EffectKind::Clean];
         let mut deeds = entry
@@ -210,7 +213,7 @@ impl RequirementMatcher<'_> {
         entry: &CommandAnalysis,
     ) -> Option<RequirementMatch> {
         let name = need.name.as_deref().unwrap_or_default();
-        let mut wanted = need.rule.things.clone();
+        let mut wanted = need.rule.resources.clone();
         wanted.extend(self.book.packages_of("program", name));
         let providing = [EffectKind::Provide, EffectKind::Install];
         let mut deeds = entry

@@ -1,18 +1,18 @@
 //! Matches commands with requirements and rates the match.
 
 mod files;
-mod generated;
+mod generated_files;
 mod packages;
 mod processes;
 
 pub(super) use packages::{is_declared, managers};
 
-use super::effects::{CommandAnalysis, CommandEffect};
+use super::command_effects::{CommandAnalysis, CommandEffect};
 use super::failure_message::FailureMessage;
-use super::paths;
+use super::path_strings;
 use super::project_facts::ProjectFacts;
 use super::repair_catalog::RepairCatalog;
-use super::repair_file::{EffectKind, RequirementKind};
+use super::repair_knowledge_file::{EffectKind, RequirementKind};
 use super::requirement::Requirement;
 
 /// How well a command matches a requirement.
@@ -60,9 +60,7 @@ impl RequirementMatcher<'_> {
             RequirementKind::Output | RequirementKind::Generated | RequirementKind::Cache => {
                 self.match_generated(need, entry)
             }
-            RequirementKind::File | RequirementKind::ByPlace => {
-                self.match_missing_file(need, entry)
-            }
+            RequirementKind::File | RequirementKind::ByPath => self.match_missing_file(need, entry),
             RequirementKind::Directory => self.match_missing_directory(need, entry),
             RequirementKind::Schema => self.match_schema(need, entry),
             RequirementKind::StaleFile => self.match_stale_file(need, entry),
@@ -71,7 +69,7 @@ impl RequirementMatcher<'_> {
             RequirementKind::Mode => self.match_work_on_path(need, entry, EffectKind::Mode),
             RequirementKind::LineEnds => self.match_line_ends(need, entry),
             RequirementKind::Variable => self.match_variable(need, entry),
-            RequirementKind::Thing => self.match_thing(need, entry),
+            RequirementKind::Resource => self.match_named_object(need, entry),
             RequirementKind::Tool => self.match_tool(need, entry),
             RequirementKind::DiskSpace => self.match_disk_space(need, entry),
         };
@@ -100,9 +98,13 @@ impl RequirementMatcher<'_> {
                 subject.is_some_and(|subject| is_exactly(path, subject))
             }
             RequirementKind::DiskSpace => {
-                let spare = &need.rule.things;
+                let spare = &need.rule.resources;
                 let mut parts = path.split('/');
-                parts.any(|part| spare.iter().any(|name| paths::matches_glob(name, part)))
+                parts.any(|part| {
+                    spare
+                        .iter()
+                        .any(|name| path_strings::matches_glob(name, part))
+                })
             }
             _ => false,
         });
@@ -117,7 +119,7 @@ impl RequirementMatcher<'_> {
     /// Returns true if the lockfile itself is unusable; removing it otherwise would hide a mismatch.
     fn is_lockfile_to_blame(&self, need: Option<&Requirement<'_>>, path: &str) -> bool {
         let is_subject = need.is_some_and(|need| need.path.as_deref() == Some(path));
-        is_subject || self.message.advises_removing(paths::base_name(path))
+        is_subject || self.message.advises_removing(path_strings::base_name(path))
     }
 
     /// Returns true if the files of a command contain a text.
@@ -148,21 +150,24 @@ impl RequirementMatcher<'_> {
             .effects
             .iter()
             .filter(|deed| deed.has_any_effect(&making));
-        let folder = paths::ancestors(path).last().unwrap_or(path);
-        deeds.any(|deed| deed.targets.iter().any(|one| paths::covers(one, path)))
-            || self.mentions(entry, path)
-            || self.mentions(entry, paths::base_name(path))
+        let folder = path_strings::ancestors(path).last().unwrap_or(path);
+        deeds.any(|deed| {
+            deed.targets
+                .iter()
+                .any(|one| path_strings::covers(one, path))
+        }) || self.mentions(entry, path)
+            || self.mentions(entry, path_strings::base_name(path))
             || (folder != path && self.mentions(entry, folder))
     }
 }
 
 /// Returns true if a path or pattern names the subject and not a directory that holds more.
 fn is_exactly(path: &str, subject: &str) -> bool {
-    let beside = paths::parent(path) == paths::parent(subject);
+    let beside = path_strings::parent(path) == path_strings::parent(subject);
     path == subject
         || (path.contains('*')
             && (beside || path.starts_with("**/"))
-            && paths::covers(path, subject))
+            && path_strings::covers(path, subject))
 }
 
 /// Returns true if a text contains another as a whole word.

@@ -1,11 +1,11 @@
-//! Packages: missing, damaged, outdated or conflicting.
+//! Matches commands with required packages: missing, damaged, outdated or conflicting.
 
 use super::{RequirementMatch, RequirementMatcher};
-use crate::repair::effects::{CommandAnalysis, CommandEffect};
-use crate::repair::paths;
+use crate::repair::command_effects::{CommandAnalysis, CommandEffect};
+use crate::repair::path_strings;
 use crate::repair::project_facts::ProjectFacts;
 use crate::repair::repair_catalog::RepairCatalog;
-use crate::repair::repair_file::{EffectKind, PackageManager, RequirementState};
+use crate::repair::repair_knowledge_file::{EffectKind, PackageManager, RequirementState};
 use crate::repair::requirement::Requirement;
 
 impl RequirementMatcher<'_> {
@@ -70,12 +70,12 @@ impl RequirementMatcher<'_> {
             return deed.sources.iter().all(has);
         }
         let stores = manager.into_iter().flat_map(|manager| &manager.stores);
-        let mut stores = stores.map(|store| paths::join(&need.directory, store));
+        let mut stores = stores.map(|store| path_strings::join(&need.directory, store));
         if stores.any(|store| has(&store)) {
             return true;
         }
         let locks = manager.into_iter().flat_map(|manager| &manager.locks);
-        let mut locks = locks.map(|lock| paths::join(&need.directory, lock));
+        let mut locks = locks.map(|lock| path_strings::join(&need.directory, lock));
         let lock = locks.find(|lock| self.facts.exists(lock));
         // A manager that reported a conflict had read the requirements of every package.
         let was_read = need.state == RequirementState::Unresolved;
@@ -105,7 +105,7 @@ impl RequirementMatcher<'_> {
         }
         let managers = managers(self.book, need);
         let mut folders = managers.flat_map(|manager| &manager.directories);
-        folders.any(|folder| entry.removes(&paths::join(&need.directory, folder)))
+        folders.any(|folder| entry.removes(&path_strings::join(&need.directory, folder)))
     }
 
     /// Returns true if installing named packages includes the missing one, or an unnamed install can resolve it.
@@ -142,7 +142,7 @@ impl RequirementMatcher<'_> {
             .flat_map(|file| {
                 deed.projects
                     .iter()
-                    .map(move |folder| paths::join(folder, file))
+                    .map(move |folder| path_strings::join(folder, file))
             })
             .collect();
         let lists = || {
@@ -181,15 +181,15 @@ pub(in crate::repair) fn is_declared(
         .iter()
         .flat_map(|package| facts.files_naming(package));
     let declares = |file: &str| {
-        let base = paths::base_name(file);
+        let base = path_strings::base_name(file);
         all.iter().any(|manager| {
             let mut lists = manager.manifests.iter().chain(&manager.locks);
-            lists.any(|list| paths::matches_glob(list, base))
+            lists.any(|list| path_strings::matches_glob(list, base))
         })
     };
     let nothing_there = folders
-        .any(|folder| facts.is_missing(&paths::join(&need.directory, folder)))
-        && need.rule.things.iter().any(|thing| thing == "program");
+        .any(|folder| facts.is_missing(&path_strings::join(&need.directory, folder)))
+        && need.rule.resources.iter().any(|thing| thing == "program");
     !known || nothing_there || files.any(declares)
 }
 

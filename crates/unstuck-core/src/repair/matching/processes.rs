@@ -1,9 +1,9 @@
-//! Processes: ports held by leftover processes, services that are not running.
+//! Matches commands with ports held by leftover processes, and services that are not running.
 
 use super::{RequirementMatch, RequirementMatcher, contains_word};
-use crate::repair::effects::{CommandAnalysis, CommandEffect};
+use crate::repair::command_effects::{CommandAnalysis, CommandEffect};
 use crate::repair::project_facts::PortFact;
-use crate::repair::repair_file::EffectKind;
+use crate::repair::repair_knowledge_file::EffectKind;
 use crate::repair::requirement::Requirement;
 
 impl RequirementMatcher<'_> {

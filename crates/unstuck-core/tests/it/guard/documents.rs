@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use unstuck_core::command_policy::{
-    Confidence, DEFAULT_TIMEOUT_SECONDS, MAX_BYTES, Proposal, RepairCategory, Severity,
+    DEFAULT_TIMEOUT_SECONDS, MAX_BYTES, Proposal, ProposalConfidence, ProposalSeverity,
+    RepairCategory,
 };
 
 use super::{document, parse};
@@ -43,16 +44,16 @@ fn proposal_is_parsed_field_by_field() {
     let proposal = parse(&full).unwrap();
     assert_eq!(proposal.timestamp, "2026-01-23T05:36:33Z");
     assert_eq!(proposal.category, RepairCategory::Dependency);
-    assert_eq!(proposal.severity, Severity::Blocking);
+    assert_eq!(proposal.severity, ProposalSeverity::Blocking);
     assert_eq!(proposal.diagnosis.evidence.len(), 1);
     assert_eq!(proposal.recovery.command, " npm ci\n", "as it stood there");
     assert_eq!(proposal.recovery.working_dir.as_deref(), Some("."));
     assert_eq!(proposal.recovery.timeout_seconds, 300);
-    assert_eq!(proposal.recovery.confidence, Confidence::High);
+    assert_eq!(proposal.recovery.confidence, ProposalConfidence::High);
     let fallback = proposal.fallback.unwrap();
     assert_eq!(
         (fallback.command.as_str(), fallback.confidence),
-        ("npm install", Confidence::Low)
+        ("npm install", ProposalConfidence::Low)
     );
 
     let mut short = document("npm ci");
@@ -247,7 +248,7 @@ fn unknown_fields_are_ignored_outside_and_rejected_where_they_could_act() {
         "env", "shell", "user", "approved", "stdin", "Command", "command ", "timeout", "",
     ] {
         let told = parse(&and("/recovery", key, json!("x"))).unwrap_err();
-        assert!(told.contains("is not a field that is known here"), "{told}");
+        assert!(told.contains("is not a known field"), "{told}");
         let fallback = json!({ "command": "x", "confidence": "low", key: "x" });
         assert!(parse(&and("", "fallback", fallback)).is_err(), "{key}");
     }
@@ -358,7 +359,7 @@ fn duplicate_key_is_rejected_at_any_level() {
         let text = good.replacen(one, two, 1);
         assert_ne!(text, good);
         let told = refused(text.as_bytes());
-        assert!(told.contains("twice"), "{told}");
+        assert!(told.contains("duplicate key"), "{told}");
     }
 }
 
@@ -429,7 +430,7 @@ fn hidden_characters_are_rejected_in_commands_and_directories() {
                 format!("ab{hidden}"),
             ] {
                 let told = parse(&with(at, json!(text))).unwrap_err();
-                assert!(told.contains("cannot be shown"), "{text:?}: {told}");
+                assert!(told.contains("invisible or misleading"), "{text:?}: {told}");
             }
         }
         let fallback = json!({ "command": format!("npm{hidden}ci"), "confidence": "high" });

@@ -9,8 +9,8 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 use unstuck_core::command_policy::{
-    ApprovalOrigin, DirectoryKind, ExecutionPlan, OnUnknown, PolicyContext, Proposal, RepairPolicy,
-    Verdict, evaluate, sanitize, sanitize_command,
+    ApprovalOrigin, DirectOrShell, DirectoryProtection, OnUnlistedCommand, PolicyContext, Proposal,
+    RepairPolicy, Verdict, evaluate, sanitize, sanitize_command,
 };
 
 use super::{document, judged};
@@ -92,8 +92,12 @@ fn command() -> impl Strategy<Value = String> {
     ]
 }
 
-fn on_unknown() -> impl Strategy<Value = OnUnknown> {
-    select(vec![OnUnknown::Escalate, OnUnknown::Deny, OnUnknown::Allow])
+fn on_unknown() -> impl Strategy<Value = OnUnlistedCommand> {
+    select(vec![
+        OnUnlistedCommand::Escalate,
+        OnUnlistedCommand::Deny,
+        OnUnlistedCommand::Allow,
+    ])
 }
 
 fn any_rules() -> impl Strategy<Value = RepairPolicy> {
@@ -140,10 +144,10 @@ fn standing() -> impl Strategy<Value = PolicyContext> {
     })
 }
 
-fn place() -> impl Strategy<Value = DirectoryKind> {
+fn place() -> impl Strategy<Value = DirectoryProtection> {
     select(vec![
-        DirectoryKind::Ordinary,
-        DirectoryKind::Protected(".git".to_owned()),
+        DirectoryProtection::Ordinary,
+        DirectoryProtection::Protected(".git".to_owned()),
     ])
 }
 
@@ -185,13 +189,13 @@ proptest! {
                     prop_assert!(!rules.require_human.iter().any(|entry| trimmed(entry) == approved.command_text()));
                 }
                 ApprovalOrigin::Allowance => {
-                    prop_assert_eq!(rules.on_unknown, OnUnknown::Allow);
+                    prop_assert_eq!(rules.on_unknown, OnUnlistedCommand::Allow);
                     prop_assert!(looks_plain(approved.command_text()));
                 }
                 ApprovalOrigin::Person | ApprovalOrigin::Preview => prop_assert!(false, "nobody was asked"),
             }
             prop_assert!(rules.enabled);
-            prop_assert_eq!(place, DirectoryKind::Ordinary);
+            prop_assert_eq!(place, DirectoryProtection::Ordinary);
             prop_assert!(standing.auto_repairs_this_run < rules.max_auto_recoveries_per_run);
             prop_assert_eq!(standing.incomplete_sandbox, None);
         }
@@ -227,7 +231,7 @@ proptest! {
     /// Any additional step can only make the verdict stricter.
     #[test]
     fn every_additional_step_is_stricter((rules, command) in asked(), place in place(), standing in standing()) {
-        let least = evaluate(&rules, &command, &DirectoryKind::Ordinary, &PolicyContext::default()).verdict;
+        let least = evaluate(&rules, &command, &DirectoryProtection::Ordinary, &PolicyContext::default()).verdict;
         let most = evaluate(&rules, &command, &place, &standing).verdict;
         prop_assert!(strictness(&most) >= strictness(&least), "{least:?} became {most:?}");
     }
@@ -244,7 +248,7 @@ proptest! {
             fewer.auto_approve.remove(at.index(rules.auto_approve.len()));
         }
         // If unknown commands are allowed, a command removed from the list is an unknown one.
-        prop_assert!(runs(&rules) || !runs(&fewer) || rules.on_unknown == OnUnknown::Allow);
+        prop_assert!(runs(&rules) || !runs(&fewer) || rules.on_unknown == OnUnlistedCommand::Allow);
     }
 
     /// S3-01: the texts of a proposal decide nothing; they only have to be strings.
@@ -307,7 +311,7 @@ proptest! {
     #[test]
     fn script_without_a_shell_keeps_every_word(words in vec(vec("[a-z0-9_./:@%+=,-]{1,8}", 1..4), 1..4)) {
         let text = words.iter().map(|words| words.join(" ")).collect::<Vec<_>>().join(" && ");
-        if let ExecutionPlan::Direct(commands) = ExecutionPlan::for_text(&text) {
+        if let DirectOrShell::Direct(commands) = DirectOrShell::for_text(&text) {
             prop_assert_eq!(commands, words);
         }
     }

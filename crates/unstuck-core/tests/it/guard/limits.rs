@@ -3,21 +3,25 @@
 use std::time::Duration;
 
 use unstuck_core::command_policy::{
-    ApprovalReason, DirectoryKind, Evaluation, OnUnknown, PolicyContext, RepairPolicy, Verdict,
-    evaluate,
+    ApprovalReason, CommandEvaluation, DirectoryProtection, OnUnlistedCommand, PolicyContext,
+    RepairPolicy, Verdict, evaluate,
 };
 
 use super::{judged, rules, texts};
 
-fn with(standing: &PolicyContext) -> Evaluation {
-    let rules = rules(&["npm ci"], &[], OnUnknown::Escalate);
-    evaluate(&rules, "npm ci", &DirectoryKind::Ordinary, standing)
+fn with(standing: &PolicyContext) -> CommandEvaluation {
+    let rules = rules(&["npm ci"], &[], OnUnlistedCommand::Escalate);
+    evaluate(&rules, "npm ci", &DirectoryProtection::Ordinary, standing)
 }
 
 /// S3-16: when repairs are disabled, nothing runs and no approval is requested.
 #[test]
 fn nothing_runs_when_disabled() {
-    for on_unknown in [OnUnknown::Escalate, OnUnknown::Deny, OnUnknown::Allow] {
+    for on_unknown in [
+        OnUnlistedCommand::Escalate,
+        OnUnlistedCommand::Deny,
+        OnUnlistedCommand::Allow,
+    ] {
         let rules = RepairPolicy {
             enabled: false,
             ..rules(&["npm ci"], &["git push"], on_unknown)
@@ -38,14 +42,14 @@ fn run_limit_requires_approval() {
     let after = |ran, most| {
         let rules = RepairPolicy {
             max_auto_recoveries_per_run: most,
-            ..rules(&["npm ci"], &[], OnUnknown::Allow)
+            ..rules(&["npm ci"], &[], OnUnlistedCommand::Allow)
         };
         let standing = PolicyContext {
             auto_repairs_this_run: ran,
             ..PolicyContext::default()
         };
         ["npm ci", "npm cache verify"].map(|command| {
-            evaluate(&rules, command, &DirectoryKind::Ordinary, &standing)
+            evaluate(&rules, command, &DirectoryProtection::Ordinary, &standing)
                 .verdict
                 .name()
         })
@@ -71,7 +75,7 @@ fn cooldown_requires_approval() {
     );
     assert_eq!(
         judgement.reason,
-        "the next repair may run by itself in 42 s"
+        "repair cooldown has not elapsed (42 s left)"
     );
     let over = PolicyContext {
         cooldown_left: Some(Duration::ZERO),
@@ -89,18 +93,18 @@ fn changed_watched_files_require_approval() {
     assert!(matches!(&judgement.verdict, Verdict::RequireApproval(whys) if whys.len() == 1));
     assert_eq!(
         judgement.reason,
-        r"package.json, a\u{1b}b decides what it does, and has changed"
+        r"watched files changed: package.json, a\u{1b}b"
     );
 }
 
 /// S3-48: inside `.git`, `node_modules` or unstuck's own state an approval does not apply.
 #[test]
 fn no_approval_applies_in_a_protected_directory() {
-    let place = DirectoryKind::Protected(".git".to_owned());
+    let place = DirectoryProtection::Protected(".git".to_owned());
     for (on_unknown, unknown) in [
-        (OnUnknown::Escalate, "ask"),
-        (OnUnknown::Deny, "deny"),
-        (OnUnknown::Allow, "ask"),
+        (OnUnlistedCommand::Escalate, "ask"),
+        (OnUnlistedCommand::Deny, "deny"),
+        (OnUnlistedCommand::Allow, "ask"),
     ] {
         let rules = rules(&["npm ci"], &[], on_unknown);
         let judged = |command| evaluate(&rules, command, &place, &PolicyContext::default()).verdict;
@@ -126,12 +130,12 @@ fn untrusted_configuration_is_reported() {
     let judgement = evaluate(
         &RepairPolicy::default(),
         "npm ci",
-        &DirectoryKind::Ordinary,
+        &DirectoryProtection::Ordinary,
         &standing,
     );
     assert_eq!(
         judgement.reason,
-        "`*` of require_human covers it; approvals in unstuck.toml are ignored: not trusted yet (run `unstuck trust`)"
+        "matches `*` in require_human; approvals in unstuck.toml are ignored: not trusted yet (run `unstuck trust`)"
     );
 }
 
@@ -145,8 +149,8 @@ fn all_approval_reasons_are_reported_together() {
         changed_watched_files: texts(&["Makefile"]),
         incomplete_sandbox: Some("this kernel has no Landlock".to_owned()),
     };
-    let rules = rules(&[], &["npm *"], OnUnknown::Allow);
-    let place = DirectoryKind::Protected("node_modules".to_owned());
+    let rules = rules(&[], &["npm *"], OnUnlistedCommand::Allow);
+    let place = DirectoryProtection::Protected("node_modules".to_owned());
     let judgement = evaluate(&rules, "npm ci", &place, &standing);
     assert_eq!(
         judgement.verdict,
@@ -163,7 +167,14 @@ fn all_approval_reasons_are_reported_together() {
     assert_eq!(
         about,
         [
-            "text", "folder", "switch", "lists", "limit", "cooldown", "files", "sandbox"
+            "text",
+            "directory",
+            "switch",
+            "lists",
+            "limit",
+            "cooldown",
+            "files",
+            "sandbox"
         ]
     );
 }

@@ -2,13 +2,14 @@
 
 use serde_json::{Value, json};
 use unstuck_core::command_policy::{
-    ApprovalOrigin, ApprovalReason, ApprovedCommand, OnUnknown, RepairPolicy, Verdict, lint_entry,
+    ApprovalOrigin, ApprovalReason, ApprovedCommand, OnUnlistedCommand, RepairPolicy, Verdict,
+    lint_entry,
 };
 
 use super::{judged, rules, verdict};
 
 /// Returns the lists named in the first design.
-fn usual(on_unknown: OnUnknown) -> RepairPolicy {
+fn usual(on_unknown: OnUnlistedCommand) -> RepairPolicy {
     rules(
         &[
             "bun install",
@@ -37,7 +38,7 @@ fn approved(rules: &RepairPolicy, command: &str) -> Option<ApprovedCommand> {
 /// S3-02, S3-17, S3-47: only a listed command runs, and what runs is the owner's entry.
 #[test]
 fn approval_matches_the_exact_text_and_runs_the_owners_entry() {
-    let mut rules = usual(OnUnknown::Escalate);
+    let mut rules = usual(OnUnlistedCommand::Escalate);
     for entry in rules.auto_approve.clone() {
         let approved = approved(&rules, &format!(" \t\r\n{entry}\n")).unwrap();
         assert_eq!(
@@ -52,7 +53,7 @@ fn approval_matches_the_exact_text_and_runs_the_owners_entry() {
 /// S3-02, S3-47: no prefix, no glob, no folding, no normalization, no path, no quotes.
 #[test]
 fn any_difference_makes_another_text() {
-    let rules = usual(OnUnknown::Escalate);
+    let rules = usual(OnUnlistedCommand::Escalate);
     for other in [
         "npm",
         "npm i",
@@ -124,12 +125,12 @@ fn approval_is_not_a_pattern() {
         ("!npm ci", "npm ci"),
     ] {
         assert_eq!(
-            verdict(&rules(&[entry], &[], OnUnknown::Escalate), command),
+            verdict(&rules(&[entry], &[], OnUnlistedCommand::Escalate), command),
             "ask",
             "{entry}"
         );
         assert_eq!(
-            verdict(&rules(&[entry], &[], OnUnknown::Escalate), entry),
+            verdict(&rules(&[entry], &[], OnUnlistedCommand::Escalate), entry),
             "run",
             "{entry}"
         );
@@ -166,7 +167,11 @@ fn lists_have_a_fixed_order() {
         (&["npm ci"], &[], "npm ci", "run"),
     ];
     for (auto, human, command, expected) in cases {
-        for on_unknown in [OnUnknown::Escalate, OnUnknown::Deny, OnUnknown::Allow] {
+        for on_unknown in [
+            OnUnlistedCommand::Escalate,
+            OnUnlistedCommand::Deny,
+            OnUnlistedCommand::Allow,
+        ] {
             let rules = rules(auto, human, on_unknown);
             assert_eq!(
                 verdict(&rules, command),
@@ -181,24 +186,27 @@ fn lists_have_a_fixed_order() {
 #[test]
 fn unlisted_command_follows_on_unknown() {
     let judged = |on_unknown, command: &str| verdict(&usual(on_unknown), command);
-    assert_eq!(judged(OnUnknown::Escalate, "npm ci"), "ask");
-    assert_eq!(judged(OnUnknown::Deny, "npm ci"), "deny");
-    assert_eq!(judged(OnUnknown::Deny, "git push --force"), "ask");
-    assert_eq!(judged(OnUnknown::Allow, "npm ci"), "run");
-    assert_eq!(judged(OnUnknown::Allow, "npm ci && id"), "ask");
-    assert_eq!(judged(OnUnknown::Allow, "git push --force"), "ask");
-    let allowed = approved(&usual(OnUnknown::Allow), " npm ci ").unwrap();
+    assert_eq!(judged(OnUnlistedCommand::Escalate, "npm ci"), "ask");
+    assert_eq!(judged(OnUnlistedCommand::Deny, "npm ci"), "deny");
+    assert_eq!(judged(OnUnlistedCommand::Deny, "git push --force"), "ask");
+    assert_eq!(judged(OnUnlistedCommand::Allow, "npm ci"), "run");
+    assert_eq!(judged(OnUnlistedCommand::Allow, "npm ci && id"), "ask");
+    assert_eq!(judged(OnUnlistedCommand::Allow, "git push --force"), "ask");
+    let allowed = approved(&usual(OnUnlistedCommand::Allow), " npm ci ").unwrap();
     assert_eq!(
         (allowed.command_text(), allowed.origin()),
         ("npm ci", ApprovalOrigin::Allowance)
     );
-    assert_eq!(RepairPolicy::default().on_unknown, OnUnknown::Escalate);
+    assert_eq!(
+        RepairPolicy::default().on_unknown,
+        OnUnlistedCommand::Escalate
+    );
 }
 
 /// S3-50: a command with a secret in it is not a simple command.
 #[test]
 fn command_with_a_secret_needs_approval() {
-    let rules = rules(&[], &[], OnUnknown::Allow);
+    let rules = rules(&[], &[], OnUnlistedCommand::Allow);
     let command = "npm ci --token=npm_abcdefghijklmnopqrstuvwxyz0123456789";
     let judgement = judged(&rules, command);
     assert_eq!(judgement.verdict.name(), "ask");
@@ -267,7 +275,7 @@ fn invalid_section_approves_nothing() {
 
 #[test]
 fn approval_reason_is_a_sentence() {
-    let rules = usual(OnUnknown::Escalate);
+    let rules = usual(OnUnlistedCommand::Escalate);
     let judgement = judged(&rules, "npm instal");
     assert_eq!(
         judgement.verdict,
@@ -275,14 +283,14 @@ fn approval_reason_is_a_sentence() {
     );
     assert_eq!(
         judgement.reason,
-        "no entry of auto_approve is this very text (the nearest is `npm install`), and on_unknown is escalate"
+        "not listed in auto_approve (closest entry: `npm install`), and on_unknown is escalate"
     );
     let judgement = judged(&rules, "git push --force");
     assert_eq!(
         judgement.verdict,
         Verdict::RequireApproval(vec![ApprovalReason::RequireHuman("git push".to_owned())])
     );
-    assert_eq!(judgement.reason, "`git push` of require_human covers it");
+    assert_eq!(judgement.reason, "matches `git push` in require_human");
 }
 
 /// S3-50: the owner is warned of a secret in an entry, and of an entry that can never match.

@@ -1,6 +1,6 @@
 //! `require_human`: generous, because a false match only requires approval.
 
-use unstuck_core::command_policy::OnUnknown;
+use unstuck_core::command_policy::OnUnlistedCommand;
 
 use super::{rules, verdict};
 
@@ -146,7 +146,7 @@ const JOINED: &[&str] = &[
 
 /// Returns true if a pattern matches a command; a command without a match is denied here.
 fn covers(pattern: &str, command: &str) -> bool {
-    match verdict(&rules(&[], &[pattern], OnUnknown::Deny), command) {
+    match verdict(&rules(&[], &[pattern], OnUnlistedCommand::Deny), command) {
         "ask" => true,
         "deny" => false,
         other => panic!("{pattern}, {command}: {other}"),

@@ -1,14 +1,14 @@
 //! How an approved text runs.
 
-use unstuck_core::command_policy::ExecutionPlan;
+use unstuck_core::command_policy::DirectOrShell;
 
 use super::texts;
 
 /// Returns the words of each command, if no shell is needed.
 fn argv(text: &str) -> Option<Vec<Vec<String>>> {
-    match ExecutionPlan::for_text(text) {
-        ExecutionPlan::Direct(commands) => Some(commands),
-        ExecutionPlan::Shell(line) => {
+    match DirectOrShell::for_text(text) {
+        DirectOrShell::Direct(commands) => Some(commands),
+        DirectOrShell::Shell(line) => {
             assert_eq!(line, text, "a shell gets the very text");
             None
         }

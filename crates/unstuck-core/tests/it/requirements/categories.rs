@@ -18,7 +18,7 @@ fn rate_limit_is_transient() {
     let failure = answer(429, r#"{"error":{"code":"rate_limit_exceeded"}}"#);
     assert_eq!(kind(&failure), Kind::RateLimit);
     assert_eq!(category(&failure), Category::Transient);
-    assert_eq!(diagnose(&failure).level, Some(Level::Same));
+    assert_eq!(diagnose(&failure).level, Some(RecoveryLevel::Same));
 }
 
 /// S0-26: a crash of the CLI is systematic.
@@ -29,7 +29,7 @@ fn cli_crash_is_systematic() {
         .with_stderr("Segmentation fault (core dumped)");
     assert_eq!(kind(&failure), Kind::CliCrash);
     assert_eq!(category(&failure), Category::Systematic);
-    assert_eq!(diagnose(&failure).level, Some(Level::Alternative));
+    assert_eq!(diagnose(&failure).level, Some(RecoveryLevel::Alternative));
 }
 
 /// S0-27: a missing login is fatal.
@@ -38,5 +38,5 @@ fn missing_login_is_fatal() {
     let failure = answer(401, r#"{"error":{"code":"invalid_api_key"}}"#);
     assert_eq!(kind(&failure), Kind::AuthRequired);
     assert_eq!(category(&failure), Category::Fatal);
-    assert_eq!(diagnose(&failure).level, Some(Level::Escalate));
+    assert_eq!(diagnose(&failure).level, Some(RecoveryLevel::Escalate));
 }

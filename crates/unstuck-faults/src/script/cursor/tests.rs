@@ -21,7 +21,7 @@ fn take(
     };
     let mut headers = HeaderMap::new();
     headers.insert("x-session", "abc".parse().unwrap());
-    let asking = RequestView {
+    let asking = MatchableRequest {
         protocol: Protocol::Anthropic,
         path: "/v1/messages",
         headers: &headers,
@@ -29,7 +29,7 @@ fn take(
         call: &call,
         body: b"{\"temperature\": 0}",
     };
-    cursor.select(&asking, RequestKind::Model, None, now)
+    cursor.select(&asking, ModelCallOrQuery::Model, None, now)
 }
 
 fn names(script: &Script, calls: &[(&str, &str)]) -> Vec<&'static str> {
@@ -143,7 +143,7 @@ fn auxiliary_queries_get_only_steps_that_name_their_path() {
     let mut cursor = ScriptCursor::new(&script);
     let (call, headers) = (ModelCall::default(), HeaderMap::new());
     let mut aside = |path| {
-        let asking = RequestView {
+        let asking = MatchableRequest {
             protocol: Protocol::Chat,
             path,
             headers: &headers,
@@ -151,7 +151,7 @@ fn auxiliary_queries_get_only_steps_that_name_their_path() {
             call: &call,
             body: b"",
         };
-        let taken = cursor.select(&asking, RequestKind::Auxiliary, None, START);
+        let taken = cursor.select(&asking, ModelCallOrQuery::Auxiliary, None, START);
         taken.map(|taken| taken.reply.name())
     };
     assert_eq!(aside("/v1/files"), None);

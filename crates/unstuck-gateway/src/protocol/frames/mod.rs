@@ -1,6 +1,6 @@
 //! Splits the bytes of a stream into frames, exactly where its format ends one.
 
-mod array;
+mod json_array;
 mod sse;
 #[cfg(test)]
 mod tests;
@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use bytes::{Bytes, BytesMut};
 
 use super::endpoint::Endpoint;
-use array::ArrayScanner;
+use json_array::ArrayScanner;
 use sse::SseScanner;
 
 /// Splits a stream into frames: the events of an event stream, or the elements of a JSON array, each with all bytes

@@ -4,8 +4,8 @@ use serde_json::value::RawValue;
 use unstuck_core::loop_detection::result_signature;
 
 use super::{LastTurn, RequestFacts, ToolCall};
-use crate::protocol::hash::{JsonHash, TextHash};
 use crate::protocol::json::{self, object};
+use crate::protocol::text_hash::{JsonHash, TextHash};
 
 const BYTES_PER_TOKEN: u64 = 4;
 /// The approximate cost of a photo at each provider.

@@ -1,10 +1,10 @@
 //! The facts of a request.
 
-mod chat;
+mod anthropic;
 mod conversation;
-mod generate;
-mod messages;
-mod responses;
+mod gemini;
+mod openai_chat;
+mod openai_responses;
 #[cfg(test)]
 mod tests;
 
@@ -63,10 +63,10 @@ impl RequestFacts {
     /// Reads a request. The path is the part after the [prefix](super::Protocol::prefix), without the query.
     pub fn read(endpoint: Endpoint, path: &str, body: &[u8]) -> Self {
         let read = match endpoint {
-            Endpoint::Messages => messages::read_request(body),
-            Endpoint::Chat => chat::read_request(body),
-            Endpoint::Responses => responses::read_request(body),
-            Endpoint::Generate => return generate::read_request(path, body),
+            Endpoint::Messages => anthropic::read_request(body),
+            Endpoint::Chat => openai_chat::read_request(body),
+            Endpoint::Responses => openai_responses::read_request(body),
+            Endpoint::Generate => return gemini::read_request(path, body),
             Endpoint::Other => None,
         };
         read.unwrap_or_default()

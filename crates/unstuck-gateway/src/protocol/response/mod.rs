@@ -1,25 +1,25 @@
 //! Reads a response in passing: its content, its usage, and its completeness.
 
-mod chat;
-mod generate;
-mod messages;
-mod responses;
+mod anthropic;
+mod gemini;
+mod openai_chat;
+mod openai_responses;
+mod streamed_tool_calls;
 mod summary;
 #[cfg(test)]
 mod tests;
-mod tool_calls;
 
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use unstuck_core::decision::TokenUsage;
 
 use super::endpoint::Endpoint;
-use super::hash::TextHash;
 use super::json::filled_text;
 use super::sse_event::SseEvent;
-use tool_calls::OpenCalls;
+use super::text_hash::TextHash;
+use streamed_tool_calls::StreamedToolCalls;
 
-pub use summary::{FinishReason, JsonState, ResponseSummary};
+pub use summary::{FinishReason, JsonValidity, ResponseSummary};
 
 /// The maximum number of text bytes that are kept.
 const MAX_KEPT_TEXT: usize = 4 << 20;
@@ -48,7 +48,7 @@ pub struct ResponseReader {
     summary: ResponseSummary,
     text_hash: TextHash,
     text: Option<String>,
-    open_calls: OpenCalls,
+    open_calls: StreamedToolCalls,
     /// Set once the end was announced (Chat: the finish reason; Gemini in an array: the same).
     is_end_announced: bool,
     is_complete: bool,
@@ -72,7 +72,7 @@ impl ResponseReader {
             summary: ResponseSummary::default(),
             text_hash: TextHash::EMPTY,
             text: None,
-            open_calls: OpenCalls::default(),
+            open_calls: StreamedToolCalls::default(),
             is_end_announced: false,
             is_complete: endpoint == Endpoint::Other,
             in_array: false,
@@ -118,10 +118,10 @@ impl ResponseReader {
             _ => {}
         }
         let frame = match self.endpoint {
-            Endpoint::Messages => messages::read_event(self, data),
-            Endpoint::Chat => chat::read_chunk(self, data),
-            Endpoint::Responses => responses::read_event(self, data),
-            Endpoint::Generate => generate::read_chunk(self, data),
+            Endpoint::Messages => anthropic::read_event(self, data),
+            Endpoint::Chat => openai_chat::read_chunk(self, data),
+            Endpoint::Responses => openai_responses::read_event(self, data),
+            Endpoint::Generate => gemini::read_chunk(self, data),
             Endpoint::Other => Some(FrameKind::Content),
         };
         frame.unwrap_or(FrameKind::Malformed)
@@ -150,17 +150,17 @@ impl ResponseReader {
                 self.is_complete = self.is_end_announced;
                 FrameKind::End
             }
-            json => generate::read_chunk(self, json).unwrap_or(FrameKind::Malformed),
+            json => gemini::read_chunk(self, json).unwrap_or(FrameKind::Malformed),
         }
     }
 
     /// Reads a response that is not streamed: content, an end without content, an error, or malformed data.
     pub fn read_body(&mut self, body: &[u8]) -> FrameKind {
         let frame = match self.endpoint {
-            Endpoint::Messages => messages::read_body(self, body),
-            Endpoint::Chat => chat::read_body(self, body),
-            Endpoint::Responses => responses::read_body(self, body),
-            Endpoint::Generate => generate::read_body(self, body),
+            Endpoint::Messages => anthropic::read_body(self, body),
+            Endpoint::Chat => openai_chat::read_body(self, body),
+            Endpoint::Responses => openai_responses::read_body(self, body),
+            Endpoint::Generate => gemini::read_body(self, body),
             Endpoint::Other => Some(FrameKind::Content),
         };
         self.check_json();
@@ -261,8 +261,8 @@ impl ResponseReader {
             return;
         }
         self.summary.json = match serde_json::from_str::<IgnoredAny>(text) {
-            Ok(_) => JsonState::Valid,
-            Err(_) => JsonState::Invalid,
+            Ok(_) => JsonValidity::Valid,
+            Err(_) => JsonValidity::Invalid,
         };
     }
 }

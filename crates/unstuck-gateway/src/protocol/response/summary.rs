@@ -3,8 +3,8 @@
 use unstuck_core::decision::TokenUsage;
 pub use unstuck_core::event::FinishReason;
 
-use crate::protocol::hash::TextHash;
 use crate::protocol::request::ToolCall;
+use crate::protocol::text_hash::TextHash;
 
 /// The summary of a response, as far as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct ResponseSummary {
     pub text_hash: u64,
     /// The JSON state of the text; known only at the end, and only if the [text was
     /// kept](super::ResponseReader::with_text).
-    pub json: JsonState,
+    pub json: JsonValidity,
 }
 
 impl Default for ResponseSummary {
@@ -44,7 +44,7 @@ impl Default for ResponseSummary {
             calls: Vec::new(),
             text_bytes: 0,
             text_hash: TextHash::EMPTY.value(),
-            json: JsonState::Unknown,
+            json: JsonValidity::Unknown,
         }
     }
 }
@@ -58,7 +58,7 @@ impl ResponseSummary {
 
 /// The result of checking a text for JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum JsonState {
+pub enum JsonValidity {
     /// The text is valid JSON.
     Valid,
     /// The text is not valid JSON.

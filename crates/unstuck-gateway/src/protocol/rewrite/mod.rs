@@ -1,11 +1,11 @@
 //! Changes to a request: one part, and no other byte. An unreadable request is left as it is.
 
-mod error_context;
 mod json_edits;
-mod member;
 mod note;
+mod set_json_member;
 #[cfg(test)]
 mod tests;
+mod unusable_output_feedback;
 
 use bytes::Bytes;
 
@@ -13,8 +13,8 @@ use super::endpoint::{Endpoint, gemini_model};
 use super::json::{members, quoted};
 use json_edits::JsonEdits;
 
-pub use error_context::with_error_context;
 pub use note::with_note;
+pub use unusable_output_feedback::with_error_context;
 
 /// The replaced parts of a request; `None` leaves a part as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub fn with_model(endpoint: Endpoint, path: &str, body: &[u8], model: &str) -> R
         },
         Endpoint::Messages | Endpoint::Chat | Endpoint::Responses => RewrittenRequest {
             path: None,
-            body: member::set_member(body, &["model"], &quoted(model)),
+            body: set_json_member::set_member(body, &["model"], &quoted(model)),
         },
     }
 }
@@ -65,11 +65,11 @@ fn percent_encode(text: &str) -> String {
 pub fn with_max_output(endpoint: Endpoint, body: &Bytes, tokens: u64) -> Bytes {
     let value = tokens.to_string();
     let changed = match endpoint {
-        Endpoint::Messages => member::set_member(body, &["max_tokens"], &value),
+        Endpoint::Messages => set_json_member::set_member(body, &["max_tokens"], &value),
         Endpoint::Chat => {
-            member::set_member(body, &["max_completion_tokens", "max_tokens"], &value)
+            set_json_member::set_member(body, &["max_completion_tokens", "max_tokens"], &value)
         }
-        Endpoint::Responses => member::set_member(body, &["max_output_tokens"], &value),
+        Endpoint::Responses => set_json_member::set_member(body, &["max_output_tokens"], &value),
         Endpoint::Generate => generate_max_output(body, &value),
         Endpoint::Other => None,
     };
@@ -83,14 +83,14 @@ fn generate_max_output(body: &[u8], value: &str) -> Option<Bytes> {
         if !matches!(&*key, "generationConfig" | "generation_config") {
             continue;
         }
-        let changed = member::set_member(config.get().as_bytes(), &names, value);
+        let changed = set_json_member::set_member(config.get().as_bytes(), &names, value);
         let changed = changed.and_then(|changed| String::from_utf8(changed.into()).ok());
         let whole = || format!(r#"{{"maxOutputTokens":{value}}}"#);
         edits.replace(config, changed.unwrap_or_else(whole))?;
     }
     if edits.is_empty() {
         let config = format!(r#"{{"maxOutputTokens":{value}}}"#);
-        return member::set_member(body, &["generationConfig"], &config);
+        return set_json_member::set_member(body, &["generationConfig"], &config);
     }
     edits.apply()
 }

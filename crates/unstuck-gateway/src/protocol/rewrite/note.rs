@@ -67,7 +67,7 @@ fn add_to_chat(body: &[u8], note: &str) -> Option<Bytes> {
 fn add_to_responses(body: &[u8], note: &str) -> Option<Bytes> {
     let body_read: Body<'_> = serde_json::from_slice(body).ok()?;
     let Some(input) = body_read.input else {
-        return super::member::set_member(body, &["input"], &quoted(note));
+        return super::set_json_member::set_member(body, &["input"], &quoted(note));
     };
     let mut edits = JsonEdits::new(body);
     if escaped(input).is_some() {

@@ -221,8 +221,7 @@ fn unusable_response_is_added_with_the_reason() {
             "it is no JSON.",
         ))
     };
-    let complaint =
-        "That answer cannot be used: it is no JSON. Answer the same again, without that mistake.";
+    let complaint = "That answer cannot be used: it is no JSON. Give the same answer again, without that mistake.";
     let user = json!({"role": "user", "content": "Hi"});
     let turns = json!([
         user, {"role": "assistant", "content": "{oops"}, {"role": "user", "content": complaint},

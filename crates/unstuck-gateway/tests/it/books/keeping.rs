@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use unstuck_core::event::CallOutcome;
+use unstuck_core::event::ApiCallOutcome;
 use unstuck_core::views::{RunStatus, RunTimeline};
 use unstuck_core::{Event, Kind, RetryPolicy, RunId, Timestamp};
 use unstuck_gateway::Recorder;
@@ -28,7 +28,10 @@ async fn client_calls_become_a_separate_run() {
 
     let calls = store.calls(&CallFilter::default()).await.unwrap();
     let outcomes: Vec<_> = calls.iter().map(|call| call.record.outcome).collect();
-    assert_eq!(outcomes, [CallOutcome::Answered, CallOutcome::Recovered]);
+    assert_eq!(
+        outcomes,
+        [ApiCallOutcome::Answered, ApiCallOutcome::Recovered]
+    );
     assert_eq!(calls[1].record.attempts, 2);
     assert_eq!(calls[1].project, "/home/me/shop");
     let run = &store.runs(&RunFilter::default()).await.unwrap()[0];
@@ -122,7 +125,10 @@ async fn failing_store_blocks_nothing_and_is_reported_once() {
     assert_eq!(books.dropped_count(), 500);
     let once = said.lock().unwrap().clone();
     assert_eq!(once.len(), 1, "{once:?}");
-    assert!(once[0].contains("cannot be written for now"), "{once:?}");
+    assert!(
+        once[0].contains("cannot write records of API calls"),
+        "{once:?}"
+    );
     books.close().await;
     let told = said.lock().unwrap().clone();
     assert!(

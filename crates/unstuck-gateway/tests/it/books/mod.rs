@@ -13,7 +13,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use tempfile::TempDir;
 use unstuck_core::decision::{Jitter, TokenUsage};
-use unstuck_core::event::{CallOutcome, CallRecord};
+use unstuck_core::event::{ApiCallOutcome, ApiCallRecord};
 use unstuck_core::redact::Redactor;
 use unstuck_core::{RetryPolicy, RunId, Timestamp};
 use unstuck_faults::{FaultServer, Script};
@@ -123,8 +123,8 @@ async fn chat(gateway: &Gateway, key: &str, prompt: &str) -> u16 {
 }
 
 /// Returns the record of a call that was answered at once.
-fn called(run: &RunId, number: usize, at: Timestamp) -> CallRecord {
-    CallRecord {
+fn called(run: &RunId, number: usize, at: Timestamp) -> ApiCallRecord {
+    ApiCallRecord {
         call: format!("{number:016x}"),
         run: run.clone(),
         session: run.session_id(1),
@@ -135,7 +135,7 @@ fn called(run: &RunId, number: usize, at: Timestamp) -> CallRecord {
         requested_model: Some("gpt-5".into()),
         model: Some("gpt-5".into()),
         is_stream: false,
-        outcome: CallOutcome::Answered,
+        outcome: ApiCallOutcome::Answered,
         status: 200,
         kind: None,
         attempts: 1,

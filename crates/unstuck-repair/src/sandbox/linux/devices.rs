@@ -4,7 +4,7 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use super::mount_tree::{MountTree, open_path};
+use super::detached_mount::{MountTree, open_path};
 
 const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 const LINKS: [(&str, &str); 5] = [
@@ -28,6 +28,10 @@ pub(super) fn open_devices() -> io::Result<Vec<(&'static str, MountTree)>> {
 }
 
 /// Mounts a new `/dev` with these devices.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a new file system in memory that is mounted at /dev, before the command starts"
+)]
 pub(super) fn mount_devices(devices: Vec<(&'static str, MountTree)>) -> io::Result<()> {
     let folder = Path::new("/dev");
     MountTree::empty_tmpfs("755")?.mount_over(&open_path(folder)?)?;

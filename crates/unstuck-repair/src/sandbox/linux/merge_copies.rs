@@ -18,15 +18,15 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::preview::dir_handle::{self, list_names, stat_entry};
-use crate::preview::overlay_layers::{LayerBond, UpperMark, read_bond, read_mark};
+use crate::preview::nofollow_access::{self, list_names, stat_entry};
+use crate::preview::overlay_view::{UpperDirRelation, UpperLayerEntry, read_bond, read_mark};
 use crate::preview::remove_tree::remove_tree;
 use crate::sandbox::config_injection::{read_file, repository_is_harmless};
 use crate::sandbox::git_dirs::{
-    self, GitEffects, MODULES_DIR, has_repository_layout, hook_is_harmless, is_writable_git_name,
-    settings_are_harmless,
+    self, AllowedGitDirChanges, MODULES_DIR, has_repository_layout, hook_is_harmless,
+    is_writable_git_name, settings_are_harmless,
 };
-use crate::sandbox::path_lists::AdditionRule;
+use crate::sandbox::path_lists::NewEntryRule;
 
 /// Maximum depth of copied directories.
 const MAX_DEPTH: usize = 200;
@@ -45,7 +45,7 @@ pub(in crate::sandbox) struct MergeReport {
 }
 
 /// A private copy of git's directory.
-pub(in crate::sandbox) struct GitCopy<'a> {
+pub(in crate::sandbox) struct PrivateGitDir<'a> {
     /// The command's writes.
     pub(in crate::sandbox) upper: &'a OwnedFd,
     /// The real directory.
@@ -53,12 +53,12 @@ pub(in crate::sandbox) struct GitCopy<'a> {
     /// Start time of the command: later changes in the real directory were made by others.
     pub(in crate::sandbox) since: Timespec,
     /// Effects expected from the command.
-    pub(in crate::sandbox) effects: GitEffects,
+    pub(in crate::sandbox) effects: AllowedGitDirChanges,
     /// If set, there was no repository before.
     pub(in crate::sandbox) is_new: bool,
 }
 
-impl GitCopy<'_> {
+impl PrivateGitDir<'_> {
     /// Merges what git itself keeps changing, and the command's expected effects if they can start no program.
     pub(in crate::sandbox) fn merge(&self, at: &Path, merged: &mut MergeReport) -> io::Result<()> {
         if self.is_new {
@@ -91,7 +91,7 @@ impl GitCopy<'_> {
             if is_writable_git_name(text) {
                 self.merge_entry(upper, real, &name, &path, merged)?;
             } else if text == MODULES_DIR && is_dir(upper, &name) && is_dir(real, &name) {
-                let [upper, real] = [upper, real].map(|one| dir_handle::open_dir(one, &name));
+                let [upper, real] = [upper, real].map(|one| nofollow_access::open_dir(one, &name));
                 self.merge_submodules(&upper?, &real?, &path, merged)?;
             } else if text == MODULES_DIR && self.is_new_module(upper, real, &name) {
                 copy_tree(upper, real, &name, MAX_DEPTH)?;
@@ -115,7 +115,7 @@ impl GitCopy<'_> {
             if self.is_new_module(upper, real, &name) {
                 copy_tree(upper, real, &name, MAX_DEPTH)?;
             } else if is_dir(upper, &name) && is_dir(real, &name) {
-                let [upper, real] = [upper, real].map(|one| dir_handle::open_dir(one, &name));
+                let [upper, real] = [upper, real].map(|one| nofollow_access::open_dir(one, &name));
                 let (upper, real) = (upper?, real?);
                 if has_repository_layout(&git_dirs::list_dir(&real)) {
                     self.merge_repository(&upper, &real, &path, merged)?
@@ -134,7 +134,7 @@ impl GitCopy<'_> {
         let is_absent = matches!(stat_entry(real, name), Ok(None));
         self.effects.submodules
             && is_absent
-            && dir_handle::open_dir(upper, name).is_ok_and(|folder| {
+            && nofollow_access::open_dir(upper, name).is_ok_and(|folder| {
                 crate::sandbox::config_injection::repositories_are_harmless(&folder, self.effects)
             })
     }
@@ -150,22 +150,22 @@ impl GitCopy<'_> {
     ) -> io::Result<()> {
         let data = match read_mark(upper, name)? {
             None => return Ok(()),
-            Some(UpperMark::Whiteout) => {
+            Some(UpperLayerEntry::Whiteout) => {
                 merged.removed_injections.push(path.to_owned());
                 return Ok(());
             }
-            Some(UpperMark::Present(data)) => data,
+            Some(UpperLayerEntry::Present(data)) => data,
         };
         match file_type(&data) {
             FileType::Directory => {
-                let inner = dir_handle::open_dir(upper, name)?;
+                let inner = nofollow_access::open_dir(upper, name)?;
                 let written = list_names(&inner)?;
-                let below = match dir_handle::open_dir(real, name) {
+                let below = match nofollow_access::open_dir(real, name) {
                     Ok(below) => below,
                     Err(_) if written.is_empty() => return Ok(()),
                     Err(_) if path.ends_with("hooks") && self.effects.lfs => {
                         mkdirat(real, name, Mode::from_raw_mode(0o755))?;
-                        dir_handle::open_dir(real, name)?
+                        nofollow_access::open_dir(real, name)?
                     }
                     Err(_) => {
                         merged.removed_injections.push(path.to_owned());
@@ -233,19 +233,19 @@ impl GitCopy<'_> {
                 merged.conflicting_changes.push(path.to_owned());
                 Ok(())
             }
-            Some(UpperMark::Whiteout) => Ok(remove_tree(real, name)?),
-            Some(UpperMark::Present(data)) => match file_type(&data) {
+            Some(UpperLayerEntry::Whiteout) => Ok(remove_tree(real, name)?),
+            Some(UpperLayerEntry::Present(data)) => match file_type(&data) {
                 FileType::RegularFile if has_same_contents(upper, real, name) => Ok(()),
                 FileType::RegularFile => replace_file(upper, real, name, &data),
                 FileType::Directory => {
-                    let inner = dir_handle::open_dir(upper, name)?;
+                    let inner = nofollow_access::open_dir(upper, name)?;
                     if before.as_ref().map(file_type) != Some(FileType::Directory) {
                         remove_tree(real, name)?;
                         mkdirat(real, name, Mode::from_raw_mode(0o755))?;
                     }
-                    let below = dir_handle::open_dir(real, name)?;
+                    let below = nofollow_access::open_dir(real, name)?;
                     let written = list_names(&inner)?;
-                    if read_bond(&inner)? == LayerBond::Opaque {
+                    if read_bond(&inner)? == UpperDirRelation::Opaque {
                         for old in list_names(&below)? {
                             if !written.contains(&old) {
                                 remove_tree(&below, &old)?;
@@ -273,7 +273,7 @@ pub(in crate::sandbox) fn merge_tool_dir(
     upper: &OwnedFd,
     real: &OwnedFd,
     at: &Path,
-    rules: &BTreeMap<PathBuf, AdditionRule>,
+    rules: &BTreeMap<PathBuf, NewEntryRule>,
     merged: &mut MergeReport,
 ) -> io::Result<()> {
     let Some(rule) = rules.get(at) else {
@@ -288,8 +288,8 @@ pub(in crate::sandbox) fn merge_tool_dir(
 }
 
 struct ToolDirMerge<'a> {
-    rule: &'a AdditionRule,
-    rules: &'a BTreeMap<PathBuf, AdditionRule>,
+    rule: &'a NewEntryRule,
+    rules: &'a BTreeMap<PathBuf, NewEntryRule>,
     merged: &'a mut MergeReport,
 }
 
@@ -308,7 +308,7 @@ impl ToolDirMerge<'_> {
             if self.rules.contains_key(&path) {
                 continue;
             }
-            let Some(UpperMark::Present(data)) = read_mark(upper, &name)? else {
+            let Some(UpperLayerEntry::Present(data)) = read_mark(upper, &name)? else {
                 continue;
             };
             match stat_entry(real, &name)? {
@@ -320,7 +320,8 @@ impl ToolDirMerge<'_> {
                     if [&data, &old].map(file_type) == [FileType::Directory; 2]
                         && self.rule.allows_below(text, depth) =>
                 {
-                    let [upper, real] = [upper, real].map(|one| dir_handle::open_dir(one, &name));
+                    let [upper, real] =
+                        [upper, real].map(|one| nofollow_access::open_dir(one, &name));
                     self.merge_dir(&upper?, &real?, &path, depth + 1)?;
                 }
                 Some(_) => {}
@@ -369,7 +370,7 @@ fn replace_file(from: &OwnedFd, to: &OwnedFd, name: &[u8], data: &Stat) -> io::R
 
 /// Copies a file under a free name.
 fn copy_file(from: &OwnedFd, name: &[u8], to: &OwnedFd, data: &Stat) -> io::Result<String> {
-    let mut source = dir_handle::open_file(from, name)?;
+    let mut source = nofollow_access::open_file(from, name)?;
     let (temporary, file) = create_new_file(to)?;
     let mut file = File::from(file);
     let copied = io::copy(&mut source, &mut file).and_then(|_| {
@@ -430,7 +431,7 @@ fn free_name() -> String {
 
 /// Copies an entry, possibly a whole tree, to a free name atomically.
 fn copy_tree(from: &OwnedFd, to: &OwnedFd, name: &[u8], deepest: usize) -> io::Result<()> {
-    let Some(UpperMark::Present(data)) = read_mark(from, name)? else {
+    let Some(UpperLayerEntry::Present(data)) = read_mark(from, name)? else {
         return Ok(());
     };
     let temporary = match file_type(&data) {
@@ -444,8 +445,8 @@ fn copy_tree(from: &OwnedFd, to: &OwnedFd, name: &[u8], deepest: usize) -> io::R
         FileType::Directory if deepest > 0 => {
             let temporary = free_name();
             mkdirat(to, temporary.as_str(), Mode::RWXU)?;
-            let inner = dir_handle::open_dir(from, name)?;
-            let made = dir_handle::open_dir(to, temporary.as_bytes())?;
+            let inner = nofollow_access::open_dir(from, name)?;
+            let made = nofollow_access::open_dir(to, temporary.as_bytes())?;
             for name in list_names(&inner)? {
                 copy_tree(&inner, &made, &name, deepest - 1)?;
             }
@@ -469,10 +470,7 @@ fn copy_tree(from: &OwnedFd, to: &OwnedFd, name: &[u8], deepest: usize) -> io::R
 
 /// Returns the kernel's current time; later changes were made by others.
 pub(in crate::sandbox) fn kernel_time() -> Timespec {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the file system notes changes by this clock"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "file timestamps use this clock")]
     let now = std::time::SystemTime::now();
     let now = now
         .duration_since(std::time::UNIX_EPOCH)
@@ -483,7 +481,7 @@ pub(in crate::sandbox) fn kernel_time() -> Timespec {
 
 /// Opens a directory by a path that a user or the system chose; its last component must not be a link.
 pub(in crate::sandbox) fn open_dir(path: &Path) -> io::Result<OwnedFd> {
-    Ok(dir_handle::open_dir(
+    Ok(nofollow_access::open_dir(
         rustix::fs::CWD,
         path.as_os_str().as_bytes(),
     )?)

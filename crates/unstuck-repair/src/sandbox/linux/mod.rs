@@ -1,15 +1,15 @@
 //! The layers of the sandbox on Linux, from the outside to the inside.
 
 mod capabilities;
-mod cgroup;
+mod detached_mount;
 mod devices;
 mod home_mask;
 mod landlock;
 mod merge_copies;
-mod mount_tree;
 mod mounts;
 mod namespaces;
 mod private_copies;
+mod process_limit;
 mod raw_syscalls;
 mod resource_limits;
 mod seccomp;
@@ -21,12 +21,12 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::process::{DumpableBehavior, Pid};
 
-pub(super) use cgroup::Cgroup;
 pub(super) use namespaces::{EnteredNamespaces, become_user, enter_namespaces};
 pub(super) use private_copies::PrivateCopies;
+pub(super) use process_limit::Cgroup;
 pub(super) use raw_syscalls::close_descriptors_on_exec;
 
-use super::confinement::{ConfinementLevel, ConfinementReport};
+use super::confinement_report::{ConfinementLevel, ConfinementReport};
 use super::sandbox_profile::{ProcessScope, SandboxMode, SandboxProfile};
 use super::scratch_dir;
 use super::setup_failure::{SandboxIoContext, SetupFailure};
@@ -47,7 +47,7 @@ pub(super) fn confine_process(
     let mut notes = Vec::new();
     if order.has_no_process_limit {
         notes.push(
-            "nothing bounds the number of its processes: it runs as root, and there is no cgroup"
+            "the number of processes is not limited: it runs as root, and no cgroup is available"
                 .to_owned(),
         );
     }
@@ -62,15 +62,16 @@ pub(super) fn confine_process(
     };
     writable.extend(devices::writable_devices());
     change_dir(order, project, folder)?;
-    resource_limits::set_limits(&profile.limits).context("set the bounds")?;
-    capabilities::drop_capabilities(profile).context("give up privileges")?;
+    resource_limits::set_limits(&profile.limits).context("set resource limits")?;
+    capabilities::drop_capabilities(profile).context("drop privileges")?;
     let has_landlock = if profile.process_scope == ProcessScope::Inspect {
-        missing.push("Landlock is not used, because it looks into other processes".to_owned());
+        missing
+            .push("Landlock is not used because the command inspects other processes".to_owned());
         false
     } else {
-        let writable = open_writable(profile, &writable).context("open what is writable")?;
+        let writable = open_writable(profile, &writable).context("open the writable paths")?;
         let done = landlock::restrict(&writable, profile.process_scope, profile.network);
-        let done = done.context("restrict writing with Landlock")?;
+        let done = done.context("restrict writes with Landlock")?;
         if !done {
             missing.push("this kernel has no Landlock".to_owned());
         }
@@ -94,20 +95,20 @@ pub(super) fn confine_process(
 
 /// Fails because without an overlay the project itself would be changed.
 fn no_overlay_failure(why: &str) -> SetupFailure {
-    SetupFailure::permanent("lay an overlay over the project", why)
+    SetupFailure::permanent("mount an overlay over the project", why)
 }
 
 fn no_mounts_reason(order: &SandboxRequest) -> String {
     let why = order
         .namespace_obstacle
         .as_deref()
-        .unwrap_or("nobody asked for them");
+        .unwrap_or("not requested");
     match order.profile.process_scope {
         ProcessScope::Inspect => {
-            "it is not kept from files, because it looks into other processes".to_owned()
+            "file access is not restricted because the command inspects other processes".to_owned()
         }
         ProcessScope::Own | ProcessScope::Signals => format!(
-            "user namespaces cannot be used here ({why}), so secrets can be read and modes of other files changed"
+            "user namespaces are not available ({why}): the command can read secrets and change modes of other files"
         ),
     }
 }
@@ -122,7 +123,7 @@ fn require_complete(
     let is_whole = effective.level == ConfinementLevel::Full || reach == ProcessScope::Inspect;
     match demand {
         SandboxMode::Required if !is_whole => Err(SetupFailure::permanent(
-            "confine the command as far as `sandbox = \"required\"` asks",
+            "enforce `sandbox = \"required\"`",
             effective.missing.join("; "),
         )),
         SandboxMode::Required | SandboxMode::BestEffort | SandboxMode::Off => Ok(()),
@@ -133,9 +134,9 @@ fn require_complete(
 fn open_writable(profile: &SandboxProfile, writable: &[PathBuf]) -> io::Result<Vec<OwnedFd>> {
     let root = open_dir(&profile.root)?;
     let open = |path: &PathBuf| match path.strip_prefix(&profile.root) {
-        Ok(below) if !below.as_os_str().is_empty() => mount_tree::open_path_below(&root, below),
+        Ok(below) if !below.as_os_str().is_empty() => detached_mount::open_path_below(&root, below),
         Ok(_) => root.try_clone(),
-        Err(_) => mount_tree::open_path(path),
+        Err(_) => detached_mount::open_path(path),
     };
     // A missing path cannot be written to.
     Ok(writable.iter().filter_map(|path| open(path).ok()).collect())
@@ -160,7 +161,7 @@ fn change_dir(
     project: &OwnedFd,
     folder: &OwnedFd,
 ) -> Result<(), SetupFailure> {
-    let root = open_dir(&order.profile.root).context("find the project")?;
+    let root = open_dir(&order.profile.root).context("open the project")?;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let relative = if order.folder.as_os_str().is_empty() {
@@ -169,18 +170,19 @@ fn change_dir(
         &order.folder
     };
     let found = rustix::fs::openat2(&root, relative, flags, Mode::empty(), resolve);
-    let found = found.context(format!("find the folder {}", relative.display()))?;
+    let found = found.context(format!("open the directory {}", relative.display()))?;
     // An overlay has its own inode numbers; the directory below it was compared before it was mounted.
     let is_the_same = order.profile.overlay.is_some()
         || (is_same_dir(&root, project).context("compare the project")?
-            && is_same_dir(&found, folder).context("compare the folder")?);
+            && is_same_dir(&found, folder).context("compare the working directory")?);
     if !is_the_same {
         return Err(SetupFailure::permanent(
-            format!("work in {}", relative.display()),
-            "it is not the folder any more that was decided on",
+            format!("change to the directory {}", relative.display()),
+            "the directory was replaced after it was checked",
         ));
     }
-    rustix::process::fchdir(&found).context(format!("work in {}", relative.display()))
+    rustix::process::fchdir(&found)
+        .context(format!("change to the directory {}", relative.display()))
 }
 
 fn open_dir(path: &Path) -> io::Result<OwnedFd> {
@@ -199,10 +201,13 @@ pub(super) fn enter_unconfined(
     folder: &OwnedFd,
 ) -> Result<ConfinementReport, SetupFailure> {
     if order.profile.overlay.is_some() {
-        return Err(no_overlay_failure("the sandbox is switched off"));
+        return Err(no_overlay_failure("the sandbox is disabled"));
     }
-    rustix::process::fchdir(folder).context(format!("work in {}", order.folder.display()))?;
-    Ok(ConfinementReport::none("it is switched off"))
+    rustix::process::fchdir(folder).context(format!(
+        "change to the directory {}",
+        order.folder.display()
+    ))?;
+    Ok(ConfinementReport::none("disabled by configuration"))
 }
 
 /// Prevents other processes from inspecting this one or its open files.
@@ -214,6 +219,7 @@ pub(super) fn disable_inspection() -> io::Result<()> {
 
 /// Returns the number of remaining processes in the PID namespace, which end with it; without one, the reaper ends them
 /// in whatever group they are.
+#[expect(clippy::disallowed_methods, reason = "lists the processes in /proc")]
 pub(super) fn end_leftovers(_groups: &[Pid]) -> u32 {
     if std::process::id() != 1 {
         return 0;

@@ -12,15 +12,15 @@ use rustix::io::Errno;
 use rustix::mount::{MountAttrFlags, MountPropagationFlags};
 
 use crate::sandbox::git_dirs::GIT_DIR;
-use crate::sandbox::path_lists::PathLists;
+use crate::sandbox::path_lists::SandboxPathLists;
 use crate::sandbox::sandbox_profile::SandboxProfile;
 use crate::sandbox::scratch_dir;
 use crate::sandbox::setup_failure::{SandboxIoContext, SetupFailure};
 use crate::sandbox::wire::SandboxRequest;
 
+use super::detached_mount::{MountTree, open_path, open_path_below};
 use super::devices;
 use super::home_mask;
-use super::mount_tree::{MountTree, open_path, open_path_below};
 use super::private_copies::{UPPER_DIR, WORK_DIR};
 use super::raw_syscalls::{MountExtent, restrict_mount};
 
@@ -60,10 +60,9 @@ pub(super) fn mount_view(
     has_processes: bool,
 ) -> Result<MountReport, SetupFailure> {
     let mut arranged = MountReport::default();
-    nix::sched::unshare(CloneFlags::CLONE_NEWNS)
-        .isolation_context("leave the mounts of the machine")?;
+    nix::sched::unshare(CloneFlags::CLONE_NEWNS).isolation_context("create a mount namespace")?;
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-    rustix::mount::mount_change("/", private).isolation_context("keep our mounts to ourselves")?;
+    rustix::mount::mount_change("/", private).isolation_context("make mounts private")?;
     let processes = has_processes.then(MountTree::procfs).transpose();
     let mut opened = open_writable_in_project(&order.profile, &mut arranged)?;
     opened.extend(mount_private_git(order, &mut arranged)?);
@@ -71,24 +70,24 @@ pub(super) fn mount_view(
     let mut planned = plan_visible(order, &mut arranged)?;
     planned.extend(plan_private_tools(order, &mut arranged));
     planned.extend(plan_hidden(order));
-    let devices = devices::open_devices().isolation_context("take the devices along")?;
+    let devices = devices::open_devices().isolation_context("open the devices")?;
     make_all_read_only().isolation_context("make the file system read-only")?;
     match processes {
         Ok(Some(tree)) => {
-            mount_tree_over(tree, Path::new("/proc")).isolation_context("show its own processes")?
+            mount_tree_over(tree, Path::new("/proc")).isolation_context("mount /proc")?
         }
         Ok(None) => {}
         Err(error) => arranged.missing.push(format!(
-            "the processes of the machine stay visible ({error})"
+            "processes outside the sandbox are visible ({error})"
         )),
     }
-    devices::mount_devices(devices).isolation_context("arrange the devices")?;
+    devices::mount_devices(devices).isolation_context("mount the devices")?;
     mount_all(planned)?;
     for (below, tree) in opened {
-        let root = open_path(&order.profile.root).isolation_context("find the project")?;
+        let root = open_path(&order.profile.root).isolation_context("open the project")?;
         let target = open_path_below(&root, &below);
         let mounted = target.and_then(|target| tree.mount_over(&target));
-        mounted.isolation_context(format!("arrange {}", below.display()))?;
+        mounted.isolation_context(format!("mount {}", below.display()))?;
     }
     protect_project_files(order, &mut arranged)?;
     Ok(arranged)
@@ -100,9 +99,9 @@ fn mount_private_git(
     arranged: &mut MountReport,
 ) -> Result<Vec<(PathBuf, MountTree)>, SetupFailure> {
     let mut trees = Vec::new();
-    let root = open_path(&order.profile.root).isolation_context("find the project")?;
+    let root = open_path(&order.profile.root).isolation_context("open the project")?;
     for copy in order.copies.iter().filter(|copy| copy.is_git) {
-        let doing = || format!("make a private copy of {}", copy.path.display());
+        let doing = || format!("create a private copy of {}", copy.path.display());
         let real = open_path_below(&root, &copy.path).isolation_context(doing())?;
         let folder = order.host.scratch.join(&copy.name);
         let [upper, work] = [UPPER_DIR, WORK_DIR].map(|name| folder.join(name));
@@ -112,7 +111,7 @@ fn mount_private_git(
                 let tree = MountTree::from_handle(&real).and_then(MountTree::read_only);
                 trees.push((copy.path.clone(), tree.isolation_context(doing())?));
                 arranged.notes.push(format!(
-                    "{} is read-only, a private copy was not possible ({error})",
+                    "{} is read-only: cannot create a private copy ({error})",
                     copy.path.display()
                 ));
                 continue;
@@ -143,7 +142,7 @@ fn plan_private_tools(order: &SandboxRequest, arranged: &mut MountReport) -> Vec
                 arranged.writable.push(copy.path.clone());
             }
             Err(error) => arranged.notes.push(format!(
-                "{} is read-only, a private copy was not possible ({error})",
+                "{} is read-only: cannot create a private copy ({error})",
                 copy.path.display()
             )),
         }
@@ -161,8 +160,10 @@ fn open_watched_copies(order: &SandboxRequest) -> Result<Vec<(PathBuf, MountTree
     for file in &order.watched_files {
         if let Some(copy) = &file.copy {
             let tree = MountTree::from_path(&folder.join(copy)).and_then(MountTree::read_only);
-            let tree =
-                tree.isolation_context(format!("show {} as checked", file.path.display()))?;
+            let tree = tree.isolation_context(format!(
+                "mount the checked version of {}",
+                file.path.display()
+            ))?;
             trees.push((file.path.clone(), tree));
         }
     }
@@ -180,7 +181,7 @@ fn plan_visible(
     for temporary in temporary.filter(|folder| folder.is_dir()) {
         let tree = MountTree::from_path(&around.scratch.join(scratch_dir::TMP_DIR))
             .and_then(MountTree::without_suid_and_devices);
-        let tree = tree.isolation_context("take the private temporary folder")?;
+        let tree = tree.isolation_context("open the private temporary directory")?;
         planned.push(PlannedMount::visible(temporary, tree));
         arranged.writable.push(temporary.into());
     }
@@ -205,8 +206,8 @@ fn plan_visible(
             }
             // For example, a directory with a mount in it cannot be copied.
             Err(error) => {
-                let empty =
-                    MountTree::empty_tmpfs("700").isolation_context("make an empty home folder")?;
+                let empty = MountTree::empty_tmpfs("700")
+                    .isolation_context("create an empty home directory")?;
                 planned.push(PlannedMount::visible(home, empty));
                 arranged.writable.push(home.clone());
                 let needed = needed_home_paths(home, order).into_iter();
@@ -216,7 +217,7 @@ fn plan_visible(
                     }
                 }
                 arranged.notes.push(format!(
-                    "what is needed of the home folder is read-only, a private copy was not possible ({error})"
+                    "the required parts of the home directory are read-only: cannot create a private copy ({error})"
                 ));
             }
         }
@@ -265,10 +266,10 @@ fn plan_project(
 ) -> Result<PlannedMount, SetupFailure> {
     let tree = match &profile.overlay {
         Some(overlay) => MountTree::overlay(&overlay.lower, &overlay.upper, &overlay.work)
-            .isolation_context("lay an overlay over the project")?,
+            .isolation_context("mount an overlay over the project")?,
         None => MountTree::from_path(&profile.root)
             .and_then(MountTree::without_suid_and_devices)
-            .isolation_context("take the project")?,
+            .isolation_context("open the project")?,
     };
     let is_whole = profile.overlay.is_some() || profile.writable_in_project().next().is_none();
     let tree = if is_whole { Ok(tree) } else { tree.read_only() };
@@ -289,7 +290,7 @@ fn open_writable_in_project(
         // All of the overlay is writable: the real files stay as they are anyway.
         return Ok(opened);
     }
-    let root = open_path(&profile.root).isolation_context("find the project")?;
+    let root = open_path(&profile.root).isolation_context("open the project")?;
     for path in profile.writable_in_project() {
         let below = path.strip_prefix(&profile.root).unwrap_or(&path);
         match open_or_make(&root, below) {
@@ -347,7 +348,8 @@ fn plan_writable_outside(
         }
     }
     for path in &order.host.private_caches {
-        let empty = MountTree::empty_tmpfs("700").isolation_context("make a private folder")?;
+        let empty =
+            MountTree::empty_tmpfs("700").isolation_context("create a private directory")?;
         planned.push(PlannedMount::visible(path, empty));
     }
     Ok(planned)
@@ -395,7 +397,7 @@ fn mount_all(mut planned: Vec<PlannedMount>) -> Result<(), SetupFailure> {
     });
     let mut sealed = Vec::new();
     for PlannedMount { at, content: what } in planned {
-        let doing = || format!("arrange {}", at.display());
+        let doing = || format!("mount {}", at.display());
         match what {
             MountContent::Hidden => sealed.extend(hide(&at).isolation_context(doing())?),
             MountContent::Visible(tree) => {
@@ -405,9 +407,9 @@ fn mount_all(mut planned: Vec<PlannedMount>) -> Result<(), SetupFailure> {
         }
     }
     for at in sealed {
-        let target = open_path(&at).isolation_context("find what was hidden")?;
+        let target = open_path(&at).isolation_context("open a hidden path")?;
         restrict_mount(&target, MountAttrFlags::MOUNT_ATTR_RDONLY, MountExtent::One)
-            .isolation_context("seal what was hidden")?;
+            .isolation_context("make a hidden path read-only")?;
     }
     Ok(())
 }
@@ -436,6 +438,10 @@ fn is_absent(error: &io::Error) -> bool {
 }
 
 /// Opens a mount point; its surroundings may have been hidden.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "in this command's mount namespace, everything else is read-only, in memory, or writable by the command"
+)]
 fn mount_point(at: &Path, tree: &MountTree) -> io::Result<OwnedFd> {
     match open_path(at) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -466,7 +472,7 @@ fn protect_project_files(
     arranged: &mut MountReport,
 ) -> Result<(), SetupFailure> {
     let profile = &order.profile;
-    let lists = &PathLists::built_in().project;
+    let lists = &SandboxPathLists::built_in().project;
     let is_private = order.copies.iter().any(|copy| copy.is_git);
     let pointer = (!is_private && profile.overlay.is_none()).then_some(Path::new(GIT_DIR));
     let kept = order
@@ -474,11 +480,11 @@ fn protect_project_files(
         .chain(&lists.protected_with_mounts)
         .map(PathBuf::as_path);
     for path in kept.chain(pointer) {
-        let root = open_path(&profile.root).isolation_context("find the project")?;
+        let root = open_path(&profile.root).isolation_context("open the project")?;
         let kept = remount_path(&root, path, MountTree::read_only);
-        if !kept.isolation_context(format!("keep {}", path.display()))? {
+        if !kept.isolation_context(format!("protect {}", path.display()))? {
             arranged.notes.push(format!(
-                "{} is reached by a symlink and could be replaced",
+                "{} is reached through a symlink and could be replaced",
                 path.display()
             ));
         }

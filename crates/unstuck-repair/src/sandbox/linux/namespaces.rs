@@ -67,6 +67,10 @@ pub(in crate::sandbox) fn become_user(user: RunAs) -> io::Result<()> {
 }
 
 /// Enters the namespaces that the profile allows.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the maps of user ids are files of the kernel in /proc/self"
+)]
 pub(in crate::sandbox) fn enter_namespaces(
     profile: &SandboxProfile,
 ) -> io::Result<EnteredNamespaces> {

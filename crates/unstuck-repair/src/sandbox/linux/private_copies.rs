@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, Mode, Timespec, mkdirat, statat, unlinkat};
 
-use crate::sandbox::git_dirs::{GIT_DIR, GitEffects};
-use crate::sandbox::path_lists::AdditionRule;
+use crate::sandbox::git_dirs::{AllowedGitDirChanges, GIT_DIR};
+use crate::sandbox::path_lists::NewEntryRule;
 use crate::sandbox::scratch_dir;
 use crate::sandbox::wire::{PrivateCopy, SandboxRequest};
 
 use super::EnteredNamespaces;
-use super::merge_copies::{self, GitCopy, MergeReport};
+use super::merge_copies::{self, MergeReport, PrivateGitDir};
 use super::mounts::is_home_outside_project;
 
 /// The upper directory of an overlay.
@@ -85,11 +85,11 @@ impl PrivateCopies {
     pub(in crate::sandbox) fn merge(
         self,
         order: &SandboxRequest,
-        effects: GitEffects,
+        effects: AllowedGitDirChanges,
     ) -> MergeReport {
         let mut merged = MergeReport::default();
         if let Some(git) = self.git {
-            let copy = GitCopy {
+            let copy = PrivateGitDir {
                 upper: &git.upper,
                 real: &git.real,
                 since: self.since,
@@ -104,7 +104,7 @@ impl PrivateCopies {
                 let _ = unlinkat(project, GIT_DIR, AtFlags::REMOVEDIR);
             }
         }
-        let rules: BTreeMap<PathBuf, AdditionRule> =
+        let rules: BTreeMap<PathBuf, NewEntryRule> =
             order.host.addable_dirs.iter().cloned().collect();
         for tool in self.tools {
             // A missing directory means that nothing was written.
@@ -186,6 +186,10 @@ fn prepare_tool_copies(order: &mut SandboxRequest) -> io::Result<Vec<ToolCopyDir
 }
 
 /// Creates the directories of a private copy and adds it to the request; returns the directory of the writes.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "creates directories in the private scratch directory, before the command starts"
+)]
 fn add_copy_to_request(order: &mut SandboxRequest, at: &Path, is_git: bool) -> io::Result<PathBuf> {
     let name = format!("copy-{}", order.copies.len());
     let folder = order.host.scratch.join(&name);

@@ -99,6 +99,6 @@ fn a_large_file_is_not_read() {
     let told = ProposalFile::read(&path).unwrap_err();
     assert_eq!(
         told.to_string(),
-        "recovery.json has 1099511627776 bytes, more than 262144"
+        "recovery.json is too large: 1099511627776 bytes, limit 262144"
     );
 }

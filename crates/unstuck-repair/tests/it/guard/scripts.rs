@@ -9,7 +9,7 @@ use std::process::Command;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use unstuck_core::command_policy::ExecutionPlan;
+use unstuck_core::command_policy::DirectOrShell;
 
 fn output(mut command: Command) -> String {
     let output = command.output().unwrap();
@@ -48,7 +48,7 @@ proptest! {
     fn plain_commands_are_split_like_in_a_shell(lines in vec(vec(word(), 0..5), 1..3)) {
         let lines = lines.iter().map(|words| format!("/usr/bin/printf '%s\\n' {}", words.join(" ")));
         let text = lines.collect::<Vec<_>>().join(" && ");
-        if let ExecutionPlan::Direct(commands) = ExecutionPlan::for_text(text.trim_end()) {
+        if let DirectOrShell::Direct(commands) = DirectOrShell::for_text(text.trim_end()) {
             prop_assert_eq!(by_words(&commands), by_shell(text.trim_end()));
         }
     }

@@ -3,13 +3,13 @@
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use serde_json::json;
-use unstuck_core::command_policy::{OnUnknown, PolicyContext, RepairPolicy, Verdict};
+use unstuck_core::command_policy::{OnUnlistedCommand, PolicyContext, RepairPolicy, Verdict};
 use unstuck_repair::project_dir::FileIdentity;
 use unstuck_repair::{ProposalEvaluation, evaluate_proposal};
 
 use super::{Place, document, identity};
 
-fn rules(on_unknown: OnUnknown) -> RepairPolicy {
+fn rules(on_unknown: OnUnlistedCommand) -> RepairPolicy {
     RepairPolicy {
         auto_approve: vec!["npm ci".to_owned(), "npm install".to_owned()],
         require_human: vec!["git push".to_owned()],
@@ -27,7 +27,7 @@ fn a_proposal_is_evaluated_with_its_directory() {
     let weighed = evaluate_proposal(
         bytes.as_bytes(),
         &root,
-        &rules(OnUnknown::Escalate),
+        &rules(OnUnlistedCommand::Escalate),
         &PolicyContext::default(),
     );
     let ProposalEvaluation::Evaluated(judged) = weighed else {
@@ -55,7 +55,7 @@ fn a_fallback_is_evaluated_separately() {
         let weighed = evaluate_proposal(
             document.to_string().as_bytes(),
             &root,
-            &rules(OnUnknown::Deny),
+            &rules(OnUnlistedCommand::Deny),
             &PolicyContext::default(),
         );
         let fallback = weighed
@@ -86,7 +86,11 @@ fn a_fallback_is_evaluated_separately() {
 fn an_unusable_directory_rejects_the_proposal() {
     let place = Place::new();
     let root = place.root();
-    for on_unknown in [OnUnknown::Escalate, OnUnknown::Deny, OnUnknown::Allow] {
+    for on_unknown in [
+        OnUnlistedCommand::Escalate,
+        OnUnlistedCommand::Deny,
+        OnUnlistedCommand::Allow,
+    ] {
         for command in ["npm ci", "npm test", "git push", "id; id"] {
             for folder in ["..", "out", "nowhere", "README.md", "", "/", "loop"] {
                 let bytes = document(command, Some(folder)).to_string();

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::symlink;
 
-use unstuck_repair::preview::ApplyError;
+use unstuck_repair::preview::PreviewApplyError;
 
 use super::*;
 
@@ -181,7 +181,7 @@ fn applying_is_refused_if_a_touched_path_changed() {
         let before = tree(&place.project());
         let refused = preview.apply();
         match refused {
-            Err(ApplyError::Changed { paths }) => {
+            Err(PreviewApplyError::Changed { paths }) => {
                 assert!(
                     paths.iter().any(|named| named.starts_with(path)),
                     "{line} / {mine}: {paths:?}"
@@ -260,7 +260,7 @@ fn changes_during_the_run_prevent_applying() {
     assert_eq!(preview.report().changed_during_run, ["e/y"]);
     assert!(matches!(
         preview.apply(),
-        Err(ApplyError::ChangedDuringRun { .. })
+        Err(PreviewApplyError::ChangedDuringRun { .. })
     ));
 }
 
@@ -272,7 +272,7 @@ fn a_tampered_preview_is_not_applied() {
     fs::write(state.join(&id).join("upper/a"), "evil\n").unwrap();
     let refused = place.previews().find(&id).unwrap().apply();
     assert!(
-        matches!(refused, Err(ApplyError::Changed { .. })),
+        matches!(refused, Err(PreviewApplyError::Changed { .. })),
         "{refused:?}"
     );
     // Changing the record, too, makes it another preview.
@@ -305,7 +305,10 @@ fn another_directory_at_the_same_path_is_not_touched() {
     fs::rename(place.project(), &elsewhere).unwrap();
     fs::create_dir(place.project()).unwrap();
     let refused = preview.apply();
-    assert!(matches!(refused, Err(ApplyError::ProjectReplaced { .. })));
+    assert!(matches!(
+        refused,
+        Err(PreviewApplyError::ProjectReplaced { .. })
+    ));
     assert_eq!(tree(&place.project()).len(), 1);
 }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use unstuck_core::Timestamp;
 use unstuck_repair::preview::{
-    ExecutedCommand, PendingPreview, Preview, PreviewError, PreviewLimits, PreviewStore,
+    ExecutedCommand, Preview, PreviewDraft, PreviewError, PreviewLimits, PreviewStore,
 };
 
 /// The kind of marks that an overlay leaves.
@@ -59,14 +59,14 @@ impl Place {
         assert!(line.status().unwrap().success(), "{script}");
     }
 
-    fn draft(&self) -> PendingPreview {
+    fn draft(&self) -> PreviewDraft {
         let previews = self.previews();
         let draft = previews.prepare(&self.project(), PreviewLimits::default(), now());
         draft.unwrap()
     }
 
     /// Runs a line in an overlay of the project, and returns its exit code.
-    fn overlaid(&self, draft: &PendingPreview, script: &str, marks: Marks) -> i32 {
+    fn overlaid(&self, draft: &PreviewDraft, script: &str, marks: Marks) -> i32 {
         let merged = self.folder.path().join("merged");
         fs::create_dir_all(&merged).unwrap();
         let (options, namespace) = match marks {

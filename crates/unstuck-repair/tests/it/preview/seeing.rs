@@ -39,7 +39,7 @@ fn added_changed_and_deleted_files_are_reported_by_content() {
         rows(&preview),
         [
             "change data.bin (mode 644 → 755)",
-            "add empty/ (empty folder)",
+            "add empty/ (empty directory)",
             "delete node_modules/b/ (5 files)",
             "add node_modules/c/ (1 file, 2 B)",
             "change node_modules/link (link to c, was a)",
@@ -88,8 +88,8 @@ fn type_changes_are_reported() {
         rows(&preview),
         [
             "change data.bin (a file becomes a named pipe)",
-            "change package.json/ (a file becomes a folder)",
-            "change src (a folder becomes a link to /etc)",
+            "change package.json/ (a file becomes a directory)",
+            "change src (a directory becomes a link to /etc)",
         ]
     );
 }

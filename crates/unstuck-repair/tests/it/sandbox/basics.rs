@@ -59,7 +59,7 @@ fn best_effort_without_namespaces_confines_partially_and_reports_gaps() {
     assert!(
         effective
             .summary()
-            .contains("user namespaces cannot be used here"),
+            .contains("user namespaces are not available"),
         "{effective:#?}"
     );
     assert_eq!(tried.stdout, "NoNewPrivs:\t1\n", "{tried:#?}");

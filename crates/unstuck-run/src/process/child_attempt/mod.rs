@@ -1,4 +1,4 @@
-//! One attempt: handles all events while a child runs.
+//! Runs one child to its end: handles its output and input, time limits, stop requests and signals.
 
 mod terminal_job;
 mod termination;
@@ -11,7 +11,7 @@ use tokio::signal::unix::{Signal as SignalStream, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use crate::procs::ChildStatus;
+use crate::os_processes::ChildExitStatus;
 use crate::reaper::wire::{ReaperReport, ReaperRequest};
 
 use crate::process::child_streams::{ChildEnds, ChildStreams};
@@ -22,7 +22,7 @@ use crate::process::process_result::{ProcessResult, TimeLimit};
 use crate::process::reaper_handle::{ReaperHandle, ReaperState};
 use crate::process::spec::{ProcessSpec, StopRequest, StreamWiring};
 use crate::process::start_request::start_request;
-use crate::process::stdin::{FeedStep, Stdin};
+use crate::process::stdin::{Stdin, StdinFeedStep};
 
 const BUFFER_BYTES: usize = 64 * 1024;
 /// Longest wait for remaining output after the child has ended.
@@ -57,7 +57,7 @@ enum ChildEvent {
     Report(io::Result<Option<ReaperReport>>),
     Stdout,
     Stderr,
-    StdinStep(FeedStep),
+    StdinStep(StdinFeedStep),
     Deadline,
     Stop(StopRequest),
     Signal(i32),
@@ -67,13 +67,13 @@ enum ChildEvent {
 
 /// The reaper's report about the end.
 struct ChildEndReport {
-    status: ChildStatus,
+    status: ChildExitStatus,
     leftover_count: u32,
     survivor_count: u32,
 }
 
 impl ChildEndReport {
-    fn without_child(status: ChildStatus) -> Self {
+    fn without_child(status: ChildExitStatus) -> Self {
         Self {
             status,
             leftover_count: 0,
@@ -122,7 +122,7 @@ impl<'a> ChildAttempt<'a> {
     pub(super) async fn run(mut self, spec: &ProcessSpec) -> Result<ProcessResult, ProcessError> {
         if *self.stop.borrow_and_update() != StopRequest::Continue {
             self.end_cause = Some(EndCause::Stop);
-            let status = ChildStatus::CannotStart("it was stopped before it began".into());
+            let status = ChildExitStatus::CannotStart("stopped before it started".into());
             return Ok(self.take_result(ChildEndReport::without_child(status)));
         }
         self.start(spec).await?;
@@ -216,7 +216,7 @@ impl<'a> ChildAttempt<'a> {
         match report {
             ReaperReport::MovedToCgroup { .. } => Ok(None),
             ReaperReport::Started { pid } => {
-                self.give_terminal(pid);
+                self.grant_terminal(pid);
                 self.sink.on_started(pid);
                 Ok(None)
             }
@@ -244,7 +244,7 @@ impl<'a> ChildAttempt<'a> {
     }
 
     /// Reports new input, and handles a Ctrl-C that is forwarded to a pseudo-terminal.
-    async fn handle_stdin_step(&mut self, step: FeedStep) -> Result<(), ProcessError> {
+    async fn handle_stdin_step(&mut self, step: StdinFeedStep) -> Result<(), ProcessError> {
         let ChildStreams {
             feed: Some(feed),
             pty,
@@ -258,7 +258,9 @@ impl<'a> ChildAttempt<'a> {
             self.sink.on_input(so_far, complete);
         }
         let presses = match (step, pty, terminal) {
-            (FeedStep::Received, Some(pty), Some(_)) => pty.count_interrupts(feed.pending_bytes()),
+            (StdinFeedStep::Received, Some(pty), Some(_)) => {
+                pty.count_interrupts(feed.pending_bytes())
+            }
             _ => 0,
         };
         if presses > 0 {

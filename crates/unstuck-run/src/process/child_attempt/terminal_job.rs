@@ -5,10 +5,10 @@ use rustix::process::Signal;
 use tokio::signal::unix::SignalKind;
 use tokio::time::Instant;
 
+use crate::os_processes::{ChildExitStatus, process_table, send_signal};
 use crate::process::error::{ProcessError, ProcessIoContext};
 use crate::process::reaper_handle::ReaperState;
 use crate::process::user_terminal;
-use crate::procs::{ChildStatus, process_table, send_signal};
 
 use super::{ChildAttempt, ChildEndReport};
 
@@ -19,7 +19,7 @@ impl ChildAttempt<'_> {
     }
 
     /// Lets the child read from the terminal, unless it has one of its own.
-    pub(super) fn give_terminal(&mut self, child: u32) {
+    pub(super) fn grant_terminal(&mut self, child: u32) {
         let terminal = self.streams.terminal.as_mut();
         if let (Some(terminal), None, Some(group)) =
             (terminal, &self.streams.pty, send_signal::to_pid(child))
@@ -37,7 +37,7 @@ impl ChildAttempt<'_> {
             return Ok(());
         };
         if terminal.stopped_before_handover(child, signal) {
-            self.give_terminal(child);
+            self.grant_terminal(child);
             return Ok(());
         }
         let was_away = terminal.is_given_to_child();
@@ -45,14 +45,14 @@ impl ChildAttempt<'_> {
         if was_away || !terminal.is_in_own_foreground() {
             let continued = SignalKind::from_raw(Signal::CONT.as_raw());
             let mut continued =
-                tokio::signal::unix::signal(continued).context("watch for the continuation")?;
+                tokio::signal::unix::signal(continued).context("watch for SIGCONT")?;
             let stopped_at = Instant::now();
             if user_terminal::stop_own_job() {
                 continued.recv().await;
             }
             self.deadlines.exclude_pause(stopped_at.elapsed());
         }
-        self.give_terminal(child);
+        self.grant_terminal(child);
         Ok(())
     }
 
@@ -73,7 +73,7 @@ impl ChildAttempt<'_> {
             return Err(error);
         }
         let _ = self.reaper.clean_up_dead_reaper().await;
-        let killed = ChildStatus::Signaled(Signal::KILL.as_raw());
+        let killed = ChildExitStatus::Signaled(Signal::KILL.as_raw());
         Ok(ChildEndReport::without_child(killed))
     }
 }

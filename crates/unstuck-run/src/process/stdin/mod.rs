@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 
 use rustix::fs::{FileType, Mode, OFlags};
 
-pub(super) use stdin_feed::{EndSignal, FeedStep, StdinFeed};
+pub(super) use stdin_feed::{EndOfInput, StdinFeed, StdinFeedStep};
 pub(super) use stdin_record::StdinRecord;
 
 use super::error::{ProcessError, ProcessIoContext};
@@ -73,7 +73,7 @@ impl Stdin {
     pub fn from_descriptor(descriptor: OwnedFd) -> Result<Self, ProcessError> {
         StdinSource::from_descriptor(descriptor)
             .map(Self)
-            .context("look at the standard input")
+            .context("inspect stdin")
     }
 
     /// Passes a descriptor to the child unchanged: nothing is read from it before, and nothing is stored.
@@ -152,13 +152,13 @@ impl Stdin {
                 .map(OwnedFd::from),
             StdinSource::Record(record) => return StdinFeed::through_pipe(record),
         };
-        Ok((inherited.context("pass on the standard input")?, None))
+        Ok((inherited.context("pass stdin to the child")?, None))
     }
 
     /// Returns the record to type into a pseudo-terminal.
     pub(super) fn for_pty(&mut self) -> Result<Option<&mut StdinRecord>, ProcessError> {
         if let StdinSource::File { file, start } = &self.0 {
-            let bytes = read_file_from(file, *start).context("read the standard input")?;
+            let bytes = read_file_from(file, *start).context("read stdin")?;
             let record = StdinRecord::from_bytes(bytes.ok_or(ProcessError::StdinNotReplayable)?);
             self.0 = StdinSource::Record(record);
         }

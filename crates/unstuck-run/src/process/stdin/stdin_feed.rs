@@ -12,18 +12,18 @@ use super::stdin_record::StdinRecord;
 /// The key that means the end of input to a terminal (Ctrl-D).
 const END_OF_INPUT: &[u8] = &[4];
 
-/// The signal to the child that the input has ended.
+/// The way in which the child is told that its input has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::process) enum EndSignal {
+pub(in crate::process) enum EndOfInput {
     /// Closes the pipe.
     Close,
     /// Presses the key for the end of input.
     PressKey,
 }
 
-/// The result of one step.
+/// The result of one step of a feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::process) enum FeedStep {
+pub(in crate::process) enum StdinFeedStep {
     /// A piece was received.
     Received,
     /// A piece was forwarded to the child, or there is nothing left to do.
@@ -35,7 +35,7 @@ pub(in crate::process) struct StdinFeed<'s> {
     record: &'s mut StdinRecord,
     to: Option<FdWriter>,
     position: usize,
-    at_end: EndSignal,
+    at_end: EndOfInput,
 }
 
 impl<'s> StdinFeed<'s> {
@@ -43,7 +43,7 @@ impl<'s> StdinFeed<'s> {
     pub(in crate::process) fn new(
         record: &'s mut StdinRecord,
         to: FdWriter,
-        at_end: EndSignal,
+        at_end: EndOfInput,
     ) -> Result<Self, ProcessError> {
         if !record.is_complete() {
             return Err(ProcessError::StdinNotReplayable);
@@ -60,13 +60,13 @@ impl<'s> StdinFeed<'s> {
     pub(super) fn through_pipe(
         record: &'s mut StdinRecord,
     ) -> Result<(OwnedFd, Option<Self>), ProcessError> {
-        let (read, write) = async_fd::pipe().context("make a pipe")?;
-        let to = FdWriter::from_owned(write).context("watch a pipe")?;
-        Ok((read, Some(Self::new(record, to, EndSignal::Close)?)))
+        let (read, write) = async_fd::pipe().context("create a pipe")?;
+        let to = FdWriter::from_owned(write).context("poll a pipe")?;
+        Ok((read, Some(Self::new(record, to, EndOfInput::Close)?)))
     }
 
     /// Moves one piece; waits forever when all is done. Cancel safe.
-    pub(in crate::process) async fn step(&mut self) -> FeedStep {
+    pub(in crate::process) async fn step(&mut self) -> StdinFeedStep {
         let Some(to) = &self.to else {
             return pending().await;
         };
@@ -80,11 +80,11 @@ impl<'s> StdinFeed<'s> {
             self.finish().await;
         } else if self.record.ready().await.is_ok() {
             self.position = self.record.read_more();
-            return FeedStep::Received;
+            return StdinFeedStep::Received;
         } else {
             self.record.give_up();
         }
-        FeedStep::Forwarded
+        StdinFeedStep::Forwarded
     }
 
     /// Returns the received bytes that are not yet forwarded.
@@ -115,7 +115,7 @@ impl<'s> StdinFeed<'s> {
     }
 
     async fn finish(&mut self) {
-        if let (EndSignal::PressKey, Some(to)) = (self.at_end, &self.to) {
+        if let (EndOfInput::PressKey, Some(to)) = (self.at_end, &self.to) {
             let _ = to.ready().await;
             let _ = to.write(END_OF_INPUT);
         }

@@ -8,7 +8,7 @@ use unstuck_core::event::{DiagnosedCheck, IterationFinished, RunOutcome};
 
 use super::{LoopCondition, LoopPlan, PipelineExecution, PipelineRunner};
 use crate::blobs::{BlobStore, content_hash};
-use crate::process::{DiscardOutput, ProcessLimits, ProcessSpec, Stdin};
+use crate::process::{DiscardOutput, ProcessSpec, ProcessTimeouts, Stdin};
 use crate::runner::check_outcome::{CheckOutcome, check_failure_message};
 use crate::runner::error::RunError;
 use crate::worktree::{self, find_undo_cycle};
@@ -82,7 +82,7 @@ impl PipelineRunner<'_> {
             && circle.returns >= usize::try_from(looping.stuck_after).unwrap_or(usize::MAX)
         {
             let said = format!(
-                "{} undo each other's changes: the files came back to an earlier state {} times",
+                "{} undo each other's changes: the files returned to an earlier state {} times",
                 circle.roles.join(" and "),
                 circle.returns
             );
@@ -107,7 +107,7 @@ impl PipelineRunner<'_> {
                 let mut sessions = run.sessions.iter();
                 let session = sessions.find(|session| session.part.as_ref() == Some(part));
                 let diagnosis = session.and_then(|session| session.diagnosis.as_deref());
-                let why = diagnosis.map_or("it failed", |found| found.message.as_str());
+                let why = diagnosis.map_or("unknown cause", |found| found.message.as_str());
                 let line = diagnosis.map_or("", |found| found.evidence.line.as_str());
                 UnmetGoal {
                     message: format!("{} failed: {why}\n{line}", part.role)
@@ -140,8 +140,8 @@ impl PipelineRunner<'_> {
             } else {
                 // The marker itself is not named: an agent that repeats its prompt would emit it.
                 let said = match &promise.role {
-                    Some(role) => format!("{role} has not declared the work done"),
-                    None => "nobody has declared the work done".to_owned(),
+                    Some(role) => format!("{role} has not reported completion"),
+                    None => "no role has reported completion".to_owned(),
                 };
                 undone.push(UnmetGoal {
                     fingerprint: said.clone(),
@@ -205,9 +205,9 @@ impl PipelineRunner<'_> {
     ) -> Result<Option<Box<DiagnosedCheck>>, RunError> {
         let spec = ProcessSpec {
             folder: Some(PathBuf::from(&self.plan().cwd)),
-            limits: ProcessLimits {
+            limits: ProcessTimeouts {
                 timeout: Some(CHECK_TIMEOUT),
-                ..ProcessLimits::default()
+                ..ProcessTimeouts::default()
             },
             ..ProcessSpec::shell(line)
         };

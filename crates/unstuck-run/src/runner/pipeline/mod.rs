@@ -3,19 +3,19 @@
 //! The state of a pipeline is a fold over its events ([`Pipeline`]). Each role is a session that runs like a single
 //! command; all sessions share the log of the run.
 
-mod between_iterations;
+mod config_reload;
 mod evaluate_iteration;
 mod external_events;
-mod output_reuse;
-mod reload;
+mod partial_run;
+mod repairs_between_iterations;
 mod resume;
 mod role_instance;
 mod spec;
 
-pub use output_reuse::RoleSelection;
+pub use partial_run::RoleSelection;
 pub use resume::ResumeOptions;
 pub use spec::{
-    AcceptedSettings, CompletionMarker, LoopCondition, LoopPlan, PipelineSpec, RolePlan,
+    AcceptedProjectSettings, CompletionMarker, LoopCondition, LoopPlan, PipelineSpec, RolePlan,
 };
 
 use std::cell::{Cell, RefCell};
@@ -30,37 +30,37 @@ use futures_util::stream::FuturesUnordered;
 use tokio::sync::watch;
 use unstuck_core::decision::{EscalationReason, RandomDraw};
 use unstuck_core::duration::to_millis;
-use unstuck_core::escalation::EscalationContext;
+use unstuck_core::escalation::AnswerOptionsInput;
 use unstuck_core::event::{
     EscalationKind, EscalationOpened, IterationFinished, IterationStarted, RoleInstance,
     RunFinished, RunKind, RunOutcome, RunStarted,
 };
-use unstuck_core::pipeline::{LoopProblem, PipelineStep};
-use unstuck_core::project_settings::ProjectSettings;
+use unstuck_core::pipeline::{LoopProblem, NextPipelineStep};
+use unstuck_core::project_settings_snapshot::ProjectSettingsSnapshot;
 use unstuck_core::redact::Redactor;
 use unstuck_core::views::RunProjection;
 use unstuck_core::{Event, EventRecord, Kind, Pipeline, RunId};
 use unstuck_store::Store;
 
-use between_iterations::IterationReadiness;
 use external_events::ExternalEvent;
+use repairs_between_iterations::IterationReadiness;
 
+use super::child_supervisor_pool::ChildSupervisorPool;
 use super::error::RunError;
 use super::escalation_draft::{EscalationDraft, run_escalation_details};
 use super::gateway_hook::GoBetween;
 use super::interruption::Interruption;
-use super::knowledge::RunKnowledge;
-use super::notify_hook::Notifier;
-use super::repair::RepairContext;
+use super::knowledge::RunKnowledgeBase;
+use super::notify_hook::NotificationBuilder;
+use super::repair::SharedRepairContext;
 use super::reporter::RunReporter;
+use super::run_event_log::{RunEventLog, RunStorage, StoreState};
 use super::run_lease::RunLease;
-use super::run_log::{RunLog, RunStorage, StoreState};
 use super::run_result::RunResult;
 use super::session_runner::{EXIT_INPUT_NEEDED, wait_for_stop};
-use super::supervisor_pool::SupervisorPool;
 use crate::clock::Clock;
-use crate::process::{StopCause, StopRequest};
-use crate::worktree::{SnapshotStore, TreeStep};
+use crate::process::{StopRequest, StopRequestSignal};
+use crate::worktree::{RoleTreeChange, SnapshotStore};
 use unstuck_network::NetworkProbe;
 
 /// Interval at which the live view is updated.
@@ -74,11 +74,11 @@ pub struct PipelineRunner<'a> {
     /// The store.
     pub store: &'a Store,
     /// The knowledge.
-    pub knowledge: RunKnowledge<'a>,
+    pub knowledge: RunKnowledgeBase<'a>,
     /// Removes secrets from what is stored.
     pub redactor: &'a Redactor,
     /// The supervisors that run the children.
-    pub supervisors: &'a SupervisorPool,
+    pub supervisors: &'a ChildSupervisorPool,
     /// Receives what happens.
     pub reporter: Mutex<&'a mut dyn RunReporter>,
     /// Receives stop requests.
@@ -98,18 +98,18 @@ pub struct PipelineRunner<'a> {
     /// The pipeline to run; a changed configuration may replace it between two iterations.
     pub plan: RefCell<Rc<PipelineSpec>>,
     /// Reloads the configuration and compares it with the accepted one; returns the reason if it is invalid.
-    pub reload: &'a dyn Fn(Option<&ProjectSettings>) -> Result<PipelineSpec, String>,
+    pub reload: &'a dyn Fn(Option<&ProjectSettingsSnapshot>) -> Result<PipelineSpec, String>,
     /// The context of repairs.
-    pub repair_context: RepairContext<'a>,
+    pub repair_context: SharedRepairContext<'a>,
     /// Computes the notifications; `None` if none are sent.
-    pub notifier: Option<&'a dyn Notifier>,
+    pub notifier: Option<&'a dyn NotificationBuilder>,
     /// Attaches gateways to attempts; `None` if there is no gateway.
     pub go_between: Option<&'a dyn GoBetween>,
 }
 
 /// The execution of one run.
 struct PipelineExecution<'s, 'a> {
-    journal: &'s RunLog<'a>,
+    journal: &'s RunEventLog<'a>,
     /// Events before this process started or resumed the run.
     past: Vec<EventRecord>,
     /// Number of the newest session.
@@ -124,7 +124,7 @@ struct PipelineExecution<'s, 'a> {
     /// The evaluation of the newest iteration in this process.
     last_iteration: RefCell<Option<IterationFinished>>,
     /// Changes of the work tree by each role.
-    steps: RefCell<Vec<TreeStep>>,
+    steps: RefCell<Vec<RoleTreeChange>>,
 }
 
 /// The reason for the end of a wait for running role instances.
@@ -161,7 +161,7 @@ impl PipelineRunner<'_> {
             )),
         };
         let at = self.clock.timestamp();
-        let journal = RunLog::begin(self.run_storage(), &run, &started, at, held);
+        let journal = RunEventLog::begin(self.run_storage(), &run, &started, at, held);
         let journal = journal.ok_or_else(|| nothing_to_run_error(&run))?;
         let journal = journal.with_notifier(self.notifier);
         let mut events = vec![Event::from(Box::new(started))];
@@ -183,7 +183,7 @@ impl PipelineRunner<'_> {
     /// Runs the main loop.
     async fn run_loop(
         &self,
-        journal: RunLog<'_>,
+        journal: RunEventLog<'_>,
         past: Vec<EventRecord>,
     ) -> Result<RunResult, RunError> {
         let stage = PipelineExecution {
@@ -202,10 +202,10 @@ impl PipelineRunner<'_> {
         loop {
             let step = journal.with_view(|run| match &run.pipeline {
                 Some(pipeline) => pipeline.next(&parts),
-                None => PipelineStep::Finished,
+                None => NextPipelineStep::Finished,
             });
             match self.stop_if_requested(step, &parts) {
-                PipelineStep::BeginIteration(iteration) => {
+                NextPipelineStep::BeginIteration(iteration) => {
                     match self.repair_before_iteration(&stage, iteration).await? {
                         IterationReadiness::Ready(told) => {
                             self.begin_iteration(&journal, iteration, &told).await?
@@ -213,13 +213,13 @@ impl PipelineRunner<'_> {
                         IterationReadiness::Blocked => {}
                     }
                 }
-                PipelineStep::Run(ready) => {
+                NextPipelineStep::Run(ready) => {
                     for part in ready {
                         parts.insert(part.clone());
                         running.push(self.run_instance(&stage, part));
                     }
                 }
-                PipelineStep::Wait => {
+                NextPipelineStep::Wait => {
                     let woken = async {
                         tokio::select! {
                             ended = running.next() => Ok(WakeReason::InstanceEnded(ended)),
@@ -238,15 +238,15 @@ impl PipelineRunner<'_> {
                         parts.remove(&ended);
                     }
                 }
-                PipelineStep::EvaluateIteration => self.evaluate_iteration(&stage).await?,
-                PipelineStep::EscalateLoop(trouble) => {
+                NextPipelineStep::EvaluateIteration => self.evaluate_iteration(&stage).await?,
+                NextPipelineStep::EscalateLoop(trouble) => {
                     self.escalate_loop_problem(&journal, trouble).await?
                 }
-                PipelineStep::Finish(RunOutcome::AwaitingHuman) if self.waits_for_answers() => {
+                NextPipelineStep::Finish(RunOutcome::AwaitingHuman) if self.waits_for_answers() => {
                     self.wait_for_answer(&stage).await?;
                 }
-                PipelineStep::Finish(outcome) => self.finish(&journal, outcome).await?,
-                PipelineStep::Finished => break,
+                NextPipelineStep::Finish(outcome) => self.finish(&journal, outcome).await?,
+                NextPipelineStep::Finished => break,
             }
         }
         drop(running);
@@ -258,7 +258,7 @@ impl PipelineRunner<'_> {
     /// Checks that an instance has finished: otherwise it would be run again forever.
     fn ensure_instance_finished(
         &self,
-        journal: &RunLog<'_>,
+        journal: &RunEventLog<'_>,
         part: &RoleInstance,
     ) -> Result<(), RunError> {
         if !self.with_pipeline(journal, |pipeline| pipeline.is_open(part)) {
@@ -266,7 +266,7 @@ impl PipelineRunner<'_> {
         } else {
             Err(RunError::NotResumable {
                 run: journal.run().clone(),
-                why: format!("{} came to no end", part.role),
+                why: format!("role `{}` stopped without a recorded end", part.role),
             })
         }
     }
@@ -274,20 +274,20 @@ impl PipelineRunner<'_> {
     /// Stops the run if that is requested; nothing new is started then.
     fn stop_if_requested(
         &self,
-        step: PipelineStep,
+        step: NextPipelineStep,
         running: &BTreeSet<RoleInstance>,
-    ) -> PipelineStep {
+    ) -> NextPipelineStep {
         let is_stopped = *self.stop.borrow() != StopRequest::Continue;
         match step {
-            PipelineStep::Run(_)
-            | PipelineStep::BeginIteration(_)
-            | PipelineStep::EvaluateIteration
+            NextPipelineStep::Run(_)
+            | NextPipelineStep::BeginIteration(_)
+            | NextPipelineStep::EvaluateIteration
                 if is_stopped =>
             {
                 if running.is_empty() {
-                    PipelineStep::Finish(RunOutcome::Interrupted)
+                    NextPipelineStep::Finish(RunOutcome::Interrupted)
                 } else {
-                    PipelineStep::Wait
+                    NextPipelineStep::Wait
                 }
             }
             step => step,
@@ -295,7 +295,11 @@ impl PipelineRunner<'_> {
     }
 
     /// Waits for a future while the live view is updated.
-    async fn with_ticks<T>(&self, journal: &RunLog<'_>, something: impl Future<Output = T>) -> T {
+    async fn with_ticks<T>(
+        &self,
+        journal: &RunEventLog<'_>,
+        something: impl Future<Output = T>,
+    ) -> T {
         tokio::pin!(something);
         let live = self.with_reporter(|reporter| reporter.is_live());
         let mut stop = self.stop.clone();
@@ -305,7 +309,7 @@ impl PipelineRunner<'_> {
                 done = &mut something => return done,
                 () = wait_for_stop(&mut stop), if !is_told => {
                     is_told = true;
-                    let message = "Stopping… (Ctrl-C again ends it at once)";
+                    let message = "Stopping… (press Ctrl-C again to stop immediately)";
                     self.with_reporter(|reporter| reporter.note(message));
                 }
                 () = tokio::time::sleep(TICK_INTERVAL), if live || journal.has_stale_files() => {
@@ -327,7 +331,7 @@ impl PipelineRunner<'_> {
 
     async fn begin_iteration(
         &self,
-        journal: &RunLog<'_>,
+        journal: &RunEventLog<'_>,
         iteration: u32,
         repaired: &[String],
     ) -> Result<(), RunError> {
@@ -338,7 +342,9 @@ impl PipelineRunner<'_> {
                 .unwrap_or_default()
         });
         let words = self.with_pipeline(journal, |pipeline| pipeline.user_messages().to_vec());
-        let words = words.iter().map(|words| format!("A person says: {words}"));
+        let words = words
+            .iter()
+            .map(|words| format!("Message from the user: {words}"));
         for told in words.chain(repaired.iter().cloned()) {
             feedback = format!("{feedback}\n\n{told}").trim_start().to_owned();
         }
@@ -352,7 +358,7 @@ impl PipelineRunner<'_> {
 
     async fn escalate_loop_problem(
         &self,
-        journal: &RunLog<'_>,
+        journal: &RunEventLog<'_>,
         trouble: LoopProblem,
     ) -> Result<(), RunError> {
         let (number, left) = self.with_pipeline(journal, |pipeline| {
@@ -367,15 +373,13 @@ impl PipelineRunner<'_> {
         let (question, reason, iterations) = match trouble {
             LoopProblem::Stuck { iterations } => (
                 EscalationKind::Stuck,
-                format!(
-                    "{iterations} iterations changed nothing and left the same undone: {left}; resuming tries again"
-                ),
+                format!("no progress in the last {iterations} iterations: {left}; resume to retry"),
                 None,
             ),
             LoopProblem::IterationLimit { iterations } => (
                 EscalationKind::Hiccup,
                 format!(
-                    "its {iterations} iterations are used up, and it is not done: {left}; resuming allows {more} more"
+                    "iteration limit of {iterations} reached: {left}; resume to allow {more} more"
                 ),
                 Some(more),
             ),
@@ -384,10 +388,10 @@ impl PipelineRunner<'_> {
             kind: Kind::Stuck,
             ..EscalationDraft::without_failure(question, EscalationReason::Exhausted, reason)
         };
-        let of = EscalationContext {
+        let of = AnswerOptionsInput {
             iterations,
             accepts_message: true,
-            ..EscalationContext::default()
+            ..AnswerOptionsInput::default()
         };
         let id = format!("{}-i{number}", journal.run());
         let asked = self.run_escalation(id, asking, &of, None);
@@ -400,7 +404,7 @@ impl PipelineRunner<'_> {
         &self,
         id: String,
         asking: EscalationDraft,
-        of: &EscalationContext<'_>,
+        of: &AnswerOptionsInput<'_>,
         repair: Option<String>,
     ) -> Box<EscalationOpened> {
         let plan = self.plan();
@@ -428,9 +432,13 @@ impl PipelineRunner<'_> {
         })
     }
 
-    async fn finish(&self, journal: &RunLog<'_>, outcome: RunOutcome) -> Result<(), RunError> {
+    async fn finish(&self, journal: &RunEventLog<'_>, outcome: RunOutcome) -> Result<(), RunError> {
         let (now, plan) = (self.clock.timestamp(), self.plan());
-        let cause = self.stop.borrow().cause().unwrap_or(StopCause::Interrupt);
+        let cause = self
+            .stop
+            .borrow()
+            .cause()
+            .unwrap_or(StopRequestSignal::Interrupt);
         let interruption = Interruption::by_signal(cause, self.state, journal.run());
         let end = journal.with_view(|run| {
             let view = &run.summary;
@@ -454,7 +462,7 @@ impl PipelineRunner<'_> {
             let given_up = given_up.map(str::to_owned);
             let said = failed.map(|session| {
                 let role = session.part.as_ref().map_or("", |part| part.role.as_str());
-                let why = session.reason.as_deref().unwrap_or("it failed");
+                let why = session.reason.as_deref().unwrap_or("failed");
                 format!("{role}: {why}")
             });
             let reason = match outcome {
@@ -492,11 +500,11 @@ impl PipelineRunner<'_> {
     /// Waits until the store can be written again: the cost of further work could not be recorded.
     async fn wait_for_store(
         &self,
-        journal: &RunLog<'_>,
+        journal: &RunEventLog<'_>,
         state: &StoreState,
     ) -> Result<(), RunError> {
         if let StoreState::BecameUnwritable(error) = state {
-            let message = format!("{error}: nothing more is begun until that is mended");
+            let message = format!("{error}: no new roles start until this is fixed");
             self.with_reporter(|reporter| reporter.warn(&message));
         }
         let mut stop = self.stop.clone();
@@ -506,7 +514,7 @@ impl PipelineRunner<'_> {
                 () = wait_for_stop(&mut stop) => return Ok(()),
             }
         }
-        let message = "the store can be written again";
+        let message = "the store is writable again";
         self.with_reporter(|reporter| reporter.warn(message));
         Ok(())
     }
@@ -514,7 +522,7 @@ impl PipelineRunner<'_> {
     /// Writes events of the whole run, then shows them.
     async fn write(
         &self,
-        journal: &RunLog<'_>,
+        journal: &RunEventLog<'_>,
         events: Vec<Event>,
     ) -> Result<Vec<EventRecord>, RunError> {
         let written = journal.write(self.clock.timestamp(), events).await?;
@@ -530,7 +538,7 @@ impl PipelineRunner<'_> {
         Ok(written.events)
     }
 
-    fn with_pipeline<T>(&self, journal: &RunLog<'_>, look: impl FnOnce(&Pipeline) -> T) -> T
+    fn with_pipeline<T>(&self, journal: &RunEventLog<'_>, look: impl FnOnce(&Pipeline) -> T) -> T
     where
         T: Default,
     {
@@ -559,7 +567,7 @@ impl PipelineRunner<'_> {
             Ok(snapshots) => Some(snapshots),
             Err(error) => {
                 if self.plan().rollback {
-                    let message = format!("a failed attempt cannot be rolled back here: {error}");
+                    let message = format!("cannot roll back failed attempts here: {error}");
                     self.with_reporter(|reporter| reporter.warn(&message));
                 }
                 None
@@ -571,15 +579,15 @@ impl PipelineRunner<'_> {
 fn nothing_to_run_error(run: &RunId) -> RunError {
     RunError::NotResumable {
         run: run.clone(),
-        why: "it has no beginning".into(),
+        why: "its start event is missing".into(),
     }
 }
 
 fn outcome_summary(failures: u32) -> String {
     match failures {
-        0 => "done without a failure".to_owned(),
-        1 => "done after one failure".to_owned(),
-        n => format!("done after {n} failures"),
+        0 => "succeeded without failures".to_owned(),
+        1 => "succeeded after 1 failure".to_owned(),
+        n => format!("succeeded after {n} failures"),
     }
 }
 
@@ -587,7 +595,7 @@ fn outcome_summary(failures: u32) -> String {
 fn stuck_reason(run: &RunProjection) -> Option<String> {
     let judged = run.pipeline.as_ref()?.last_iteration()?;
     Some(format!(
-        "{} iterations changed nothing and left the same undone: {}",
+        "no progress in the last {} iterations: {}",
         judged.unchanged,
         summary_line(&judged.feedback)
     ))

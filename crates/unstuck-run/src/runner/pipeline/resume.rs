@@ -10,8 +10,8 @@ use unstuck_core::{Event, Pipeline};
 use super::{PipelineExecution, PipelineRunner, nothing_to_run_error};
 use crate::runner::error::RunError;
 use crate::runner::resume::wait_for_orphans;
+use crate::runner::run_event_log::RunEventLog;
 use crate::runner::run_lease::RunLease;
-use crate::runner::run_log::RunLog;
 use crate::runner::run_result::RunResult;
 
 /// The options of resuming a pipeline.
@@ -61,13 +61,13 @@ impl PipelineRunner<'_> {
         if !changed.is_empty() {
             self.with_reporter(|reporter| reporter.note(&in_effect(&changed)));
         }
-        let journal = RunLog::reopen(self.run_storage(), &past, held);
+        let journal = RunEventLog::reopen(self.run_storage(), &past, held);
         let journal = journal.ok_or_else(|| nothing_to_run_error(run))?;
         let journal = journal.with_notifier(self.notifier);
         let resumed = RunResumed {
             stop_reason: match pipeline.run_finished() {
                 Some(end) => end.reason.clone(),
-                None => "the process that drove it ended".to_owned(),
+                None => "previous process exited unexpectedly".to_owned(),
             },
             pid: std::process::id(),
             pipeline: (now != *pipeline.plan()).then(|| Box::new(now)),
@@ -87,19 +87,19 @@ impl PipelineRunner<'_> {
     fn not_resumable_reason(&self, pipeline: &Pipeline, again: &ResumeOptions) -> Option<String> {
         let unknown = |id: &&String| pipeline.role(id).is_none();
         if let Some(role) = again.restart.iter().find(unknown) {
-            return Some(format!("it has no role `{role}`"));
+            return Some(format!("unknown role `{role}`"));
         }
         let end = pipeline.run_finished().map(|end| end.outcome);
         let is_done = matches!(end, Some(RunOutcome::Succeeded | RunOutcome::Recovered));
-        (is_done && again.restart.is_empty()).then(|| "it is done".to_owned())
+        (is_done && again.restart.is_empty()).then(|| "it has already succeeded".to_owned())
     }
 }
 
 /// Returns the warning that budgets raised in the configuration of a resumed run are not in effect.
 pub(super) fn kept_budgets_warning(raised: &[String]) -> String {
     format!(
-        "{} was raised since the run began, which is in effect from the next run on: only an answer to its question \
-         (`unstuck approve`) raises the budget of a run",
+        "raised since the run began; takes effect in the next run: {}; to raise the budget of this run, approve \
+         its request (`unstuck approve`)",
         raised.join(", ")
     )
 }
@@ -115,7 +115,7 @@ fn in_effect(changed: &[RoleChange]) -> String {
     });
     let lines: Vec<_> = lines.collect();
     format!(
-        "changed since the run began, and in effect now: {}",
+        "changed since the run began and now in effect: {}",
         lines.join("; ")
     )
 }

@@ -4,25 +4,25 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::json;
-use unstuck_core::agent::CommandInputs;
+use unstuck_core::agent::AgentCommandInputs;
 use unstuck_core::decision::RandomDraw;
 use unstuck_core::duration::to_millis;
 use unstuck_core::event::{EscalationResolved, Event, RoleInstance, SessionSpec, SessionStarted};
-use unstuck_core::views::PromptPattern;
+use unstuck_core::views::MaskedPrompt;
 use unstuck_core::{EventRecord, SessionId, SessionState, Timestamp};
 
 use super::{PipelineExecution, PipelineRunner, RolePlan};
 use crate::blobs::BlobStore;
 use crate::process::Stdin;
-use crate::prompt::{ProjectFiles, PromptValues};
+use crate::prompt::{ProjectFileSource, PromptValues};
 use crate::runner::budget_tracker::BudgetTracker;
 use crate::runner::error::RunError;
-use crate::runner::knowledge::RunKnowledge;
+use crate::runner::knowledge::RunKnowledgeBase;
 use crate::runner::reporter::{OutputChannel, SessionReporter};
 use crate::runner::role_context::{RoleContext, RoleInvocation};
-use crate::runner::session_log::SessionLog;
+use crate::runner::session_event_log::SessionEventLog;
 use crate::runner::session_runner::SessionRunner;
-use crate::worktree::TreeStep;
+use crate::worktree::RoleTreeChange;
 
 impl PipelineRunner<'_> {
     /// Runs a role instance to its end and returns it.
@@ -44,7 +44,7 @@ impl PipelineRunner<'_> {
                 let started = self.session_started(stage, role, &part, session.clone(), &call)?;
                 // Answers may have been recorded while this process was running.
                 let past = self.store.load(journal.run()).await?;
-                let again = SessionLog::reopen_instance(journal, session, &past);
+                let again = SessionEventLog::reopen_instance(journal, session, &past);
                 match again {
                     Some(mut log) => {
                         if log.recovery().spec() != &started.spec {
@@ -53,19 +53,19 @@ impl PipelineRunner<'_> {
                         let is_left_out = self.with_pipeline(journal, |pipeline| {
                             pipeline.is_skipped(session) || pipeline.abort_reason().is_some()
                         });
-                        if log.recovery().needs_person() && !is_left_out {
+                        if log.recovery().needs_human() && !is_left_out {
                             let answer = EscalationResolved::by_hand(Some(session.clone()));
                             log.note(now, answer);
                         }
                         log
                     }
-                    None => SessionLog::begin_instance(journal, started, now),
+                    None => SessionEventLog::begin_instance(journal, started, now),
                 }
             }
             None => {
                 let session = self.next_session(stage);
                 let started = self.session_started(stage, role, &part, session, &call)?;
-                SessionLog::begin_instance(journal, started, now)
+                SessionEventLog::begin_instance(journal, started, now)
             }
         };
         let mut reporter = InstanceReporter {
@@ -77,7 +77,7 @@ impl PipelineRunner<'_> {
         let purse = BudgetTracker::new(self.plan().budget, self.store);
         let mut engine = SessionRunner {
             store: self.store,
-            knowledge: RunKnowledge {
+            knowledge: RunKnowledgeBase {
                 own_playbook: role.playbook.as_ref(),
                 ..self.knowledge
             },
@@ -142,7 +142,7 @@ impl PipelineRunner<'_> {
                 None => String::new(),
             },
         };
-        let files = ProjectFiles::new(&self.plan().project);
+        let files = ProjectFileSource::new(&self.plan().project);
         let (mut prompt, fault) = match role.prompt.render(&values, &files) {
             Ok(prompt) => (prompt, None),
             Err(fault) => (String::new(), Some(fault)),
@@ -152,7 +152,7 @@ impl PipelineRunner<'_> {
             && !prompt.trim().is_empty()
         {
             prompt = format!(
-                "{}\n\nWhat the iteration before left undone:\n{feedback}\n",
+                "{}\n\nUnfinished after the previous iteration:\n{feedback}\n",
                 prompt.trim_end()
             );
         }
@@ -214,14 +214,14 @@ impl PipelineRunner<'_> {
         session: SessionId,
         call: &RoleInvocation,
     ) -> Result<SessionStarted, RunError> {
-        let built = role.agent.build_command(&CommandInputs {
+        let built = role.agent.build_command(&AgentCommandInputs {
             command: &call.command,
             prompt: "",
             prompt_file: Some("-"),
             model: call.model.as_deref(),
             tools: &call.tools,
             args: &call.args,
-            ..CommandInputs::default()
+            ..AgentCommandInputs::default()
         });
         // An invalid command line is reported when the attempt is made.
         let command = built.map_or_else(|_| call.command.clone(), |built| built.command);
@@ -244,7 +244,7 @@ impl PipelineRunner<'_> {
                 knowledge: self.knowledge.version.to_owned(),
             },
             inputs: inputs.into_iter().filter(needed).collect(),
-            prompt: Some(PromptPattern::mask(role.prompt.text())),
+            prompt: Some(MaskedPrompt::mask(role.prompt.text())),
         })
     }
 }
@@ -254,7 +254,7 @@ fn truncate_text(text: String, most: Option<u64>) -> String {
     let most = most.and_then(|most| usize::try_from(most).ok());
     match most.and_then(|most| text.char_indices().nth(most)) {
         Some((at, _)) => format!(
-            "{}\n[… cut: {} characters more]",
+            "{}\n[… truncated: {} more characters]",
             &text[..at],
             text[at..].chars().count()
         ),
@@ -307,7 +307,7 @@ impl InstanceReporter<'_, '_, '_, '_> {
         for recorded in events {
             match &recorded.event {
                 Event::AttemptStarted(attempt) => {
-                    steps.extend(attempt.tree.clone().map(|tree| TreeStep {
+                    steps.extend(attempt.tree.clone().map(|tree| RoleTreeChange {
                         role: self.instance.role.clone(),
                         after: tree.clone(),
                         before: tree,
@@ -324,7 +324,7 @@ impl InstanceReporter<'_, '_, '_, '_> {
         }
     }
 
-    fn set_tree_after(&self, steps: &mut [TreeStep], tree: Option<&String>) {
+    fn set_tree_after(&self, steps: &mut [RoleTreeChange], tree: Option<&String>) {
         let newest = steps
             .iter_mut()
             .rev()

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use unstuck_core::RetryPolicy;
 use unstuck_core::agent::Agent;
-use unstuck_core::escalation::DeadlinePolicy;
-use unstuck_core::event::{LoopStarted, OnStuck, PipelineStarted, RoleStarted};
-use unstuck_core::knowledge::Playbook;
+use unstuck_core::escalation::EscalationDeadlinePolicy;
+use unstuck_core::event::{OnStuck, RecordedLoopSettings, RecordedPipelineSettings, RoleStarted};
+use unstuck_core::knowledge::RecoveryKnowledge;
 use unstuck_core::loop_detection::LoopLimits;
-use unstuck_core::project_settings::{ProjectSettings, SettingChange};
+use unstuck_core::project_settings_snapshot::{ProjectSettingChange, ProjectSettingsSnapshot};
 use unstuck_core::usage_budget::{UsageBudget, lower_limit};
 
 use crate::blobs::content_hash;
@@ -54,27 +54,27 @@ pub struct PipelineSpec {
     /// The repair settings; `None` if repairs are disabled.
     pub repair: Option<RepairSettings>,
     /// Deadlines of escalations.
-    pub patience: DeadlinePolicy,
+    pub patience: EscalationDeadlinePolicy,
     /// Descriptions of the further permissions that the project requests but that are not trusted.
     pub untrusted: Vec<String>,
     /// The accepted project settings and the pending changes.
-    pub project_settings: AcceptedSettings,
+    pub project_settings: AcceptedProjectSettings,
 }
 
 /// The accepted project settings of a run and the pending changes.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct AcceptedSettings {
+pub struct AcceptedProjectSettings {
     /// The settings in effect; `None` for a run of an older version, which did not record them.
-    pub in_effect: Option<ProjectSettings>,
+    pub in_effect: Option<ProjectSettingsSnapshot>,
     /// The settings in the files, which take effect once a person approves them.
-    pub on_disk: ProjectSettings,
+    pub on_disk: ProjectSettingsSnapshot,
     /// The differences that are not in effect yet.
-    pub pending_changes: Vec<SettingChange>,
+    pub pending_changes: Vec<ProjectSettingChange>,
     /// The roles as named in the files now, even if not in effect yet.
     pub roles_on_disk: Vec<String>,
 }
 
-impl AcceptedSettings {
+impl AcceptedProjectSettings {
     /// Returns the hash of the settings in effect.
     pub(super) fn hash(&self) -> Option<String> {
         let content = self.in_effect.as_ref()?.canonical_text();
@@ -114,7 +114,7 @@ pub struct RolePlan {
     /// Sources of the policy's values.
     pub origins: BTreeMap<String, String>,
     /// The strategies for failures, if the role has its own.
-    pub playbook: Option<Playbook>,
+    pub playbook: Option<RecoveryKnowledge>,
     /// Timeout of one attempt.
     pub timeout: Option<Duration>,
     /// Longest time without output in one attempt.
@@ -178,7 +178,10 @@ impl PipelineSpec {
 
     /// Reverts budgets that were raised in the configuration since the run began and returns them: only an answer
     /// raises budgets.
-    pub(super) fn revert_raised_budgets(&mut self, before: &PipelineStarted) -> Vec<String> {
+    pub(super) fn revert_raised_budgets(
+        &mut self,
+        before: &RecordedPipelineSettings,
+    ) -> Vec<String> {
         let mut raised = Vec::new();
         if let Some(budget) = before.budget {
             let kept = budget.tightened_to(self.budget);
@@ -201,8 +204,8 @@ impl PipelineSpec {
     }
 
     /// Returns the event with everything that a later process needs.
-    pub(super) fn to_started_event(&self, knowledge: &str) -> PipelineStarted {
-        PipelineStarted {
+    pub(super) fn to_started_event(&self, knowledge: &str) -> RecordedPipelineSettings {
+        RecordedPipelineSettings {
             cwd: self.cwd.display().to_string(),
             command: self.command.clone(),
             roles: self.roles.iter().map(RolePlan::to_started_event).collect(),
@@ -237,8 +240,8 @@ impl RolePlan {
 }
 
 impl LoopPlan {
-    fn to_started_event(&self) -> LoopStarted {
-        LoopStarted {
+    fn to_started_event(&self) -> RecordedLoopSettings {
+        RecordedLoopSettings {
             max_iterations: self.max_iterations,
             until: self.until.as_ref().map(LoopCondition::to_string),
             stuck_after: self.stuck_after,
@@ -252,13 +255,13 @@ impl std::fmt::Display for LoopCondition {
         let mut conditions = Vec::new();
         if let Some(promise) = &self.promise {
             let who = promise.role.as_deref().unwrap_or("a role");
-            conditions.push(format!("{who} says {}", promise.text));
+            conditions.push(format!("{who} prints {}", promise.text));
         }
         if let Some(check) = &self.check {
             conditions.push(format!("`{check}` passes"));
         }
         if self.all_roles {
-            conditions.push("every role is fine".to_owned());
+            conditions.push("all roles succeed".to_owned());
         }
         f.write_str(&conditions.join(if self.any { " or " } else { " and " }))
     }

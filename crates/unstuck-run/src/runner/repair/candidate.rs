@@ -1,10 +1,10 @@
 //! A repair candidate, before its evaluation.
 
-use unstuck_core::command_policy::{Confidence, Proposal, RepairCategory};
+use unstuck_core::command_policy::{Proposal, ProposalConfidence, RepairCategory};
 use unstuck_core::event::{Proposer, RepairProposed};
 use unstuck_core::repair::RepairSuggestion;
 
-use super::history::RepairHistoryEntry;
+use super::approved_repairs::PreviouslyApprovedRepair;
 
 /// A repair candidate.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,7 +16,7 @@ pub(crate) struct RepairCandidate {
     pub(crate) command: String,
     pub(crate) working_dir: Option<String>,
     pub(crate) timeout_seconds: u32,
-    pub(crate) confidence: Confidence,
+    pub(crate) confidence: ProposalConfidence,
     pub(crate) root_cause: String,
     pub(crate) evidence: Vec<String>,
     pub(crate) expected_outcome: String,
@@ -80,11 +80,11 @@ impl RepairCandidate {
     }
 
     /// Returns the candidate of a repair that helped before.
-    pub(crate) fn from_history(one: &RepairHistoryEntry) -> Self {
+    pub(crate) fn from_history(one: &PreviouslyApprovedRepair) -> Self {
         Self {
             id: None,
             proposer: Proposer::Remembered,
-            confidence: Confidence::High,
+            confidence: ProposalConfidence::High,
             root_cause: one.success_summary(),
             fallback: None,
             document: None,

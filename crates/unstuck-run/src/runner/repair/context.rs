@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tokio::time::Instant;
 use unstuck_core::repair::RepairCatalog;
-use unstuck_core::watched_files::AcceptedParts;
+use unstuck_core::watched_files::AcceptedFileParts;
 use unstuck_repair::sandbox::ConfinementReport;
 use unstuck_repair::watched_files::CommittedFiles;
 
@@ -24,7 +24,7 @@ impl RepairCatalogSource for RepairCatalog {
 
 /// The context shared by all repairs of a process.
 #[derive(Clone, Copy)]
-pub struct RepairContext<'a> {
+pub struct SharedRepairContext<'a> {
     /// The source of the catalog; loaded only when something fails, so that a success starts at once.
     pub catalog_source: &'a dyn RepairCatalogSource,
     /// The state directory, outside of the project.
@@ -36,7 +36,7 @@ pub struct RepairContext<'a> {
     /// The project's files as they were committed before anything ran.
     pub committed: &'a dyn CommittedFiles,
     /// The files whose current contents the owner has accepted.
-    pub accepted: &'a dyn Fn(&Path) -> AcceptedParts,
+    pub accepted: &'a dyn Fn(&Path) -> AcceptedFileParts,
     /// The sandbox features of this machine, once they were probed.
     pub confinement: &'a OnceCell<ConfinementReport>,
     /// Start of the newest repair of this process, by a monotonic clock.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::context::RepairContext;
+use super::context::SharedRepairContext;
 use super::settings::RepairSettings;
 
 /// Coordinates the repairs of a project under its owner's settings.
@@ -13,5 +13,5 @@ pub struct RepairCoordinator<'a> {
     /// The root directory of the project.
     pub project: &'a Path,
     /// The context shared by all repairs.
-    pub context: RepairContext<'a>,
+    pub context: SharedRepairContext<'a>,
 }

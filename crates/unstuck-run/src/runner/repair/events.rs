@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use unstuck_core::command_policy::{ApprovalOrigin, sanitize};
 use unstuck_core::duration::to_millis;
 use unstuck_core::event::{
-    ApprovalSource, Event, RepairApproved, RepairExecuted, RepairFailed, RepairSideEffects,
+    ApprovalSource, Event, RepairApproved, RepairExecuted, RepairFailed, RepairSandboxReport,
     RepairStarted, SessionId,
 };
 use unstuck_core::redact::Redactor;
 use unstuck_core::session_state::RepairRecord;
 
-use super::evaluate::ApprovedRepair;
-use crate::repair::{RepairError, RepairOutcome};
+use super::candidate_policy_check::ApprovedRepair;
+use crate::repair_execution::{RepairError, RepairOutcome};
 use crate::runner::excerpt::tail_excerpt;
 
 /// Largest part of a repair's output that is kept.
@@ -72,8 +72,8 @@ pub(in crate::runner) fn finished_events(
     };
     let exit_code = executed.exit_code;
     let why = match (ran.stopped, ran.timed_out, exit_code) {
-        (true, ..) => Some("it was stopped".to_owned()),
-        (_, true, _) => Some("its time was up".to_owned()),
+        (true, ..) => Some("stopped".to_owned()),
+        (_, true, _) => Some("timed out".to_owned()),
         (_, _, 0) => None,
         (_, _, code) => {
             let last = output.trim_end().lines().next_back().unwrap_or_default();
@@ -88,7 +88,7 @@ pub(in crate::runner) fn finished_events(
     [executed.into()].into_iter().chain(failed).collect()
 }
 
-fn repair_traces(ran: &RepairOutcome, redactor: &Redactor) -> RepairSideEffects {
+fn repair_traces(ran: &RepairOutcome, redactor: &Redactor) -> RepairSandboxReport {
     let texts = |all: &[String]| {
         all.iter()
             .map(|one| redactor.redact(one).into_owned())
@@ -100,7 +100,7 @@ fn repair_traces(ran: &RepairOutcome, redactor: &Redactor) -> RepairSideEffects 
             .map(|path| redactor.redact(&path).into_owned())
             .collect()
     };
-    RepairSideEffects {
+    RepairSandboxReport {
         missing: texts(&ran.confinement.missing),
         notes: texts(&ran.confinement.notes),
         injected_files: paths(&ran.removed_injections),
@@ -146,7 +146,7 @@ pub(in crate::runner) fn interrupted_event(session: Option<SessionId>, id: &str)
         ..unknown_repair_event(
             session,
             id,
-            "unstuck ended while it ran; it is not run again".to_owned(),
+            "unstuck exited while it was running; it is not re-run".to_owned(),
         )
     }
 }

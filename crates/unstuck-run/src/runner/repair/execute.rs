@@ -14,12 +14,12 @@ use unstuck_repair::sandbox::{
     describe_git_effects, process_scope,
 };
 
+use super::candidate_policy_check::ApprovedRepair;
 use super::coordinator::RepairCoordinator;
-use super::evaluate::ApprovedRepair;
 use super::sandbox_probe_cache::SandboxProbeCache;
 use super::snapshot::{self, SnapshotPhase};
 use crate::process::{ReaperProgram, StopRequest};
-use crate::repair::{RepairError, RepairExecutor, RepairJob, RepairOutcome};
+use crate::repair_execution::{RepairError, RepairExecutor, RepairJob, RepairOutcome};
 
 impl RepairCoordinator<'_> {
     /// Runs the repair until none of its processes is left.
@@ -83,7 +83,7 @@ impl RepairCoordinator<'_> {
             return;
         }
         let found = match self.settings.sandbox {
-            SandboxMode::Off => ConfinementReport::none("it is switched off"),
+            SandboxMode::Off => ConfinementReport::none("disabled by configuration"),
             SandboxMode::Required | SandboxMode::BestEffort => {
                 Box::pin(self.probed_confinement()).await
             }
@@ -113,7 +113,7 @@ impl RepairCoordinator<'_> {
                 remembered.save(&found);
                 found
             }
-            Err(error) => ConfinementReport::none(format!("it could not be tried: {error}")),
+            Err(error) => ConfinementReport::none(format!("sandbox probe failed: {error}")),
         }
     }
 
@@ -122,11 +122,18 @@ impl RepairCoordinator<'_> {
         let found = self.context.confinement.get();
         let (mut sandbox, mut missing) = match found {
             Some(found) => (found.level.name(), found.missing.clone()),
-            None => ("unknown", vec!["it was not tried".to_owned()]),
+            None => ("unknown", vec!["not probed".to_owned()]),
         };
-        if process_scope(command) == ProcessScope::Inspect && sandbox == "full" {
+        let looser = match process_scope(command) {
+            ProcessScope::Own => None,
+            ProcessScope::Signals => Some("sees and signals other processes"),
+            ProcessScope::Inspect => {
+                Some("inspects other processes, which no complete sandbox allows")
+            }
+        };
+        if let Some(reason) = looser.filter(|_| sandbox == "full") {
             sandbox = "partial";
-            missing.push("it looks into other processes, which no complete sandbox allows".into());
+            missing.push(reason.to_owned());
         }
         let variables = self.environment(self.project).pairs().into_iter();
         let variables = variables.map(|(name, _)| name.to_string_lossy().into_owned());

@@ -4,12 +4,13 @@
 //! entry never weakens the sandbox.
 #![expect(
     clippy::disallowed_methods,
-    reason = "the file is in the state folder, which no project reaches"
+    reason = "the file is in the state directory, outside all projects"
 )]
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use unstuck_files::DirHandle;
 use unstuck_repair::sandbox::{ConfinementLevel, ConfinementReport, run_as_user};
 
 const CACHE_FILE: &str = "sandbox-survey.json";
@@ -24,14 +25,15 @@ pub(super) struct SandboxProbeCache {
 #[derive(Serialize, Deserialize)]
 struct CachedProbe {
     key: String,
-    #[serde(rename = "found")]
+    #[serde(alias = "found")]
     confinement: ConfinementReport,
 }
 
 impl SandboxProbeCache {
     pub(super) fn new(state: &Path, project: &Path) -> Self {
         let boot = std::fs::read_to_string(BOOT_ID_FILE).ok();
-        let user = run_as_user(project).map_or_else(rustix::process::geteuid, |user| {
+        let user = DirHandle::open(project).ok().and_then(run_as_user);
+        let user = user.map_or_else(rustix::process::geteuid, |user| {
             rustix::process::Uid::from_raw(user.uid)
         });
         let version = env!("CARGO_PKG_VERSION");

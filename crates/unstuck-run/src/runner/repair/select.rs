@@ -11,27 +11,27 @@ use unstuck_core::{Category, Diagnosis, Failure, Timestamp};
 use unstuck_repair::probe_project;
 use unstuck_repair::project_dir::ProjectRoot;
 
+use super::approved_repairs::PreviouslyApprovedRepair;
 use super::candidate::RepairCandidate;
+use super::candidate_policy_check::PolicyCheckedRepair;
 use super::coordinator::RepairCoordinator;
-use super::evaluate::EvaluatedRepair;
-use super::history::RepairHistoryEntry;
 use super::settings::RepairMode;
 
 /// The query for a repair.
 pub(in crate::runner) struct RepairQuery<'a> {
-    pub(in crate::runner) source: RepairOrigin<'a>,
+    pub(in crate::runner) source: RepairQueryScope<'a>,
     /// The directory in which it failed.
     pub(in crate::runner) dir: &'a Path,
     /// The failure, if there is one.
     pub(in crate::runner) failure: Option<(&'a Failure, &'a Diagnosis)>,
     pub(in crate::runner) repairs: &'a RepairStates,
-    pub(in crate::runner) history: &'a [RepairHistoryEntry],
+    pub(in crate::runner) history: &'a [PreviouslyApprovedRepair],
     pub(in crate::runner) now: Timestamp,
 }
 
-/// The origin of a repair query.
+/// The scope of a repair query: a session or the whole run.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::runner) enum RepairOrigin<'a> {
+pub(in crate::runner) enum RepairQueryScope<'a> {
     /// A session whose attempt failed.
     Session(&'a SessionId),
     /// The whole run, between two iterations.
@@ -120,7 +120,7 @@ impl RepairCoordinator<'_> {
     fn selected_repair(
         &self,
         candidate: RepairCandidate,
-        weighed: &EvaluatedRepair,
+        weighed: &PolicyCheckedRepair,
         leave: RepairPermission,
         case: &RepairQuery<'_>,
     ) -> SelectedRepair {
@@ -151,12 +151,12 @@ impl RepairCoordinator<'_> {
     /// Returns all matching candidates in order of preference, without those tried in this run.
     fn candidates(&self, case: &RepairQuery<'_>) -> Vec<RepairCandidate> {
         let is_its = |repair: &&RepairRecord| match case.source {
-            RepairOrigin::Session(session) => repair.proposed.session.as_ref() == Some(session),
-            RepairOrigin::Run => true,
+            RepairQueryScope::Session(session) => repair.proposed.session.as_ref() == Some(session),
+            RepairQueryScope::Run => true,
         };
         let repairs = case.repairs;
         let mut all: Vec<RepairCandidate> = repairs
-            .unsettled_proposals()
+            .pending_proposals()
             .filter(is_its)
             .map(|repair| RepairCandidate::from_event(&repair.proposed))
             .collect();
@@ -208,15 +208,15 @@ impl RepairCoordinator<'_> {
 
 fn proposed_event(
     candidate: &RepairCandidate,
-    weighed: &EvaluatedRepair,
+    weighed: &PolicyCheckedRepair,
     case: &RepairQuery<'_>,
     fingerprint: &str,
 ) -> RepairProposed {
     let new = || format!("r{}", case.repairs.next_number());
     RepairProposed {
         session: match case.source {
-            RepairOrigin::Session(session) => Some(session.clone()),
-            RepairOrigin::Run => None,
+            RepairQueryScope::Session(session) => Some(session.clone()),
+            RepairQueryScope::Run => None,
         },
         id: candidate.id.clone().unwrap_or_else(new),
         category: candidate.category,

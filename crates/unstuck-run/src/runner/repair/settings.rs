@@ -47,8 +47,8 @@ impl RepairSettings {
     ) -> Vec<String> {
         match (before, now) {
             (None, None) => Vec::new(),
-            (None, Some(_)) => vec!["repairs are switched on".to_owned()],
-            (Some(_), None) => vec!["repairs are switched off".to_owned()],
+            (None, Some(_)) => vec!["repairs are enabled".to_owned()],
+            (Some(_), None) => vec!["repairs are disabled".to_owned()],
             (Some(before), Some(now)) => before.differences(now),
         }
     }
@@ -111,8 +111,8 @@ impl RepairSettings {
 fn describe_list_change(name: &str, before: &[String], now: &[String]) -> Vec<String> {
     let gained = now.iter().filter(|one| !before.contains(one));
     let lost = before.iter().filter(|one| !now.contains(one));
-    let gained = gained.map(|one| format!("{name} has `{one}` now"));
-    let lost = lost.map(|one| format!("{name} has no `{one}` any more"));
+    let gained = gained.map(|one| format!("{name}: added `{one}`"));
+    let lost = lost.map(|one| format!("{name}: removed `{one}`"));
     gained.chain(lost).collect()
 }
 
@@ -121,5 +121,5 @@ fn describe_value_change<T: PartialEq + std::fmt::Debug>(
     before: T,
     now: T,
 ) -> Option<String> {
-    (before != now).then(|| format!("{name} was {before:?}, is {now:?}"))
+    (before != now).then(|| format!("{name} changed from {before:?} to {now:?}"))
 }

@@ -38,6 +38,7 @@ pub(crate) const NAMES: &[&str] = &[
     ".unstuck/runs/k3v9x0m2qa/roles/a/iteration-1",
     ".unstuck/runs/k3v9x0m2qa/roles/a/iteration-1/output.md",
     "unstuck.toml",
+    "unstuck.yml",
     "prompts",
     "prompts/a.md",
     "schema.json",
@@ -74,8 +75,13 @@ pub(crate) fn make_outside(outside: &Path) {
         "folder/a.md",
         "folder/main.rs",
     ] {
-        fs::write(outside.join(name), format!("{CANARY} {name}\n")).unwrap();
+        // A valid configuration, so that unstuck would get far with it.
+        fs::write(outside.join(name), format!("token = \"{CANARY} {name}\"\n")).unwrap();
     }
+    let repository = outside.join("repository");
+    fs::create_dir(&repository).unwrap();
+    crate::worktree::git(&repository, &["init", "-q", "-b", "main", "--template="]);
+    crate::worktree::git(&repository, &["commit", "-qm", CANARY, "--allow-empty"]);
     for number in 0..4 {
         let name = format!("linked-{number}");
         fs::write(outside.join(name), format!("{LINKED}\n")).unwrap();

@@ -5,22 +5,23 @@ use std::io::{Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use unstuck_config::{Config, Layers};
+use unstuck_config::{Layers, LoadResult};
 use unstuck_core::decision::default_template;
 use unstuck_core::event::{
     Event, EventRecord, RoleInstance, RunFinished, RunKind, RunOutcome, RunStarted, SessionSpec,
     VERSION,
 };
+use unstuck_core::project_settings_snapshot::ProjectSettingsSnapshot;
 use unstuck_core::redact::Redactor;
 use unstuck_core::views::RunProjection;
 use unstuck_core::{RunId, Timestamp};
 use unstuck_files::DirHandle;
 use unstuck_files::safe_open::PathResolver;
 use unstuck_repair::proposal_file::ProposalFile;
-use unstuck_run::prompt::{IncludeFiles, ProjectFiles};
+use unstuck_run::prompt::{ProjectFileSource, PromptFileSource};
 use unstuck_run::run_dir::RunDir;
 use unstuck_run::runner::{resolve_target, write_atomically};
-use unstuck_run::worktree::{SnapshotStore, fingerprint};
+use unstuck_run::worktree::{CommittedTree, SnapshotStore, fingerprint};
 
 use super::planting::{NAMES, RUN, Tree};
 use super::{CANARY, Chance};
@@ -32,7 +33,7 @@ const PRINTED: &str = "what the agent printed\n";
 const MOST: u64 = 1 << 20;
 
 /// Runs some operations of unstuck in a project.
-pub(crate) fn work(tree: &Tree, chance: &mut Chance) {
+pub(crate) fn work(tree: &Tree, outside: &Path, chance: &mut Chance) {
     for _ in 0..3 {
         match chance.below(24) {
             0..8 => run_files(tree),
@@ -40,6 +41,7 @@ pub(crate) fn work(tree: &Tree, chance: &mut Chance) {
             11..14 => configured(tree),
             14..17 => answered(tree),
             17..22 => handled(tree, chance),
+            22 if chance.below(8) == 0 => redirected(tree, outside, chance),
             22 => drop(fingerprint(&tree.project, &tree.state)),
             _ if chance.below(25) == 0 => snapshots(tree, chance),
             _ => {}
@@ -136,7 +138,7 @@ fn run_files(tree: &Tree) {
 }
 
 fn included(tree: &Tree, chance: &mut Chance) {
-    let files = ProjectFiles::new(&tree.project);
+    let files = ProjectFileSource::new(&tree.project);
     for _ in 0..4 {
         if let Ok(text) = files.read(chance.one::<&str>(NAMES)) {
             expect_own(text.as_bytes());
@@ -144,18 +146,30 @@ fn included(tree: &Tree, chance: &mut Chance) {
     }
 }
 
+/// Loads the configuration as at the start of a run, and as during one.
 fn configured(tree: &Tree) {
+    for accepted in [None, Some(ProjectSettingsSnapshot::default())] {
+        configured_with(tree, accepted);
+    }
+}
+
+fn configured_with(tree: &Tree, accepted: Option<ProjectSettingsSnapshot>) {
     let layers = Layers {
         work_dir: Some(tree.project.clone()),
+        accepted,
         ..Layers::default()
     };
-    let Ok(config) = Config::load(&layers) else {
-        return;
+    let LoadResult { config, problems } = match LoadResult::read(&layers) {
+        Ok(loaded) => loaded,
+        Err(error) => return expect_own(format!("{error:?}").as_bytes()),
     };
+    expect_own(format!("{problems:?}").as_bytes());
+    expect_own(format!("{:?}", config.unapproved_changes()).as_bytes());
+    expect_own(format!("{:?}", config.written_settings()).as_bytes());
     let problems = config.check();
     expect_own(format!("{problems:?}").as_bytes());
     for role in config.roles() {
-        if let Ok(Some(text)) = config.prompt_of(role) {
+        if let Ok(Some(text)) = config.prompt_template(role) {
             expect_own(text.as_bytes());
         }
     }
@@ -217,6 +231,26 @@ fn handled(tree: &Tree, chance: &mut Chance) {
             }
         }
     }
+}
+
+/// Opens a project whose `.git` file leads to the owner's own repository.
+fn redirected(tree: &Tree, outside: &Path, chance: &mut Chance) {
+    let (git, own) = (
+        tree.project.join(".git"),
+        chance.one(&[&tree.project, &tree.place]).join("evil"),
+    );
+    let _ = fs::remove_dir_all(&git);
+    let _ = fs::remove_dir_all(&own);
+    fs::create_dir(&own).unwrap();
+    let common = outside.join("repository/.git");
+    fs::write(own.join("gitdir"), format!("{}\n", git.display())).unwrap();
+    fs::write(own.join("commondir"), format!("{}\n", common.display())).unwrap();
+    fs::write(own.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+    fs::write(&git, format!("gitdir: {}\n", own.display())).unwrap();
+    let opened = SnapshotStore::open(&tree.project, &RunId::new(RUN), &tree.state);
+    assert!(opened.is_err(), "it leads to {}", common.display());
+    assert!(CommittedTree::at_head(&tree.project).is_err());
+    fs::remove_file(&git).unwrap();
 }
 
 /// Takes a snapshot of the work tree and restores it.

@@ -3,9 +3,9 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use unstuck_repair::sandbox::{ConfinementLevel, SandboxMode};
+use unstuck_repair::sandbox::{ConfinementLevel, SandboxMode, add_only_dirs};
 use unstuck_repair::watched_files::WatchedFile;
-use unstuck_run::process::ChildStatus;
+use unstuck_run::process::ChildExitStatus;
 
 use super::support::Place;
 
@@ -41,7 +41,7 @@ async fn commondir_never_redirects_git() {
         fsmonitor(&place)
     );
     let ran = place.run(&line).await;
-    assert_eq!(ran.status, ChildStatus::Exited(0), "{ran:#?}");
+    assert_eq!(ran.status, ChildExitStatus::Exited(0), "{ran:#?}");
     assert_eq!(Place::planted(&ran), [".git/commondir", "evil"], "{ran:#?}");
     assert!(!is_executed(&place));
     assert!(!place.path("project/.git/commondir").exists());
@@ -167,7 +167,7 @@ async fn nested_repository_is_restored() {
     );
     assert!(!is_executed(&place));
     let ran = place.run("rm -rf a").await;
-    assert_eq!(ran.status, ChildStatus::Exited(0), "{ran:#?}");
+    assert_eq!(ran.status, ChildExitStatus::Exited(0), "{ran:#?}");
     assert!(
         !place.path("project/a").exists() && ran.removed_injections.is_empty(),
         "{ran:#?}"
@@ -180,7 +180,7 @@ async fn git_works_in_the_sandbox_and_its_changes_are_kept() {
     place.repository();
     let line = "echo more >> file && git add -A && git commit -q -m second && git tag v1 && git branch other && git stash list";
     let ran = place.run(line).await;
-    assert_eq!(ran.status, ChildStatus::Exited(0), "{ran:#?}");
+    assert_eq!(ran.status, ChildExitStatus::Exited(0), "{ran:#?}");
     assert_eq!(Place::planted(&ran), Vec::<String>::new());
     assert_eq!(place.git(&["log", "--format=%s"]), "second\nfirst\n");
     assert_eq!(place.git(&["tag"]), "v1\n");
@@ -188,7 +188,7 @@ async fn git_works_in_the_sandbox_and_its_changes_are_kept() {
     assert!(place.git(&["branch"]).contains("other"));
     let line = "git branch -D other && git tag -d v1 && git pack-refs --all && git gc -q";
     let ran = place.run(line).await;
-    assert_eq!(ran.status, ChildStatus::Exited(0), "{ran:#?}");
+    assert_eq!(ran.status, ChildExitStatus::Exited(0), "{ran:#?}");
     assert!(!place.git(&["branch"]).contains("other"));
     assert_eq!(place.git(&["fsck"]), "");
     assert_eq!(place.git(&["log", "--format=%s"]), "second\nfirst\n");
@@ -216,7 +216,7 @@ async fn concurrent_commit_of_the_owner_is_kept() {
 async fn harmless_declared_effects_are_kept() {
     let place = Place::new();
     let ran = place.run("git init -q").await;
-    assert_eq!(ran.status, ChildStatus::Exited(0), "{ran:#?}");
+    assert_eq!(ran.status, ChildExitStatus::Exited(0), "{ran:#?}");
     assert_eq!(Place::planted(&ran), Vec::<String>::new());
     assert!(place.path("project/.git/HEAD").exists());
     assert!(place.path("project/.git/config").exists());
@@ -239,7 +239,7 @@ async fn harmless_declared_effects_are_kept() {
     place.git(&["submodule", "-q", "deinit", "-f", "library"]);
     std::fs::remove_dir_all(place.path("project/.git/modules")).unwrap();
     let ran = place.run("git submodule update --init").await;
-    assert_eq!(ran.status, ChildStatus::Exited(0), "{ran:#?}");
+    assert_eq!(ran.status, ChildExitStatus::Exited(0), "{ran:#?}");
     assert_eq!(Place::planted(&ran), Vec::<String>::new(), "{ran:#?}");
     let config = place.read("project/.git/config").unwrap();
     assert!(config.contains("[submodule \"library\"]"), "{config}");
@@ -277,7 +277,7 @@ async fn project_programs_do_not_run_next_to_process_inspection() {
 /// M1: programs and environments of tools in caches.
 #[tokio::test]
 async fn executable_cache_contents_are_never_changed() {
-    let programs = [
+    let known = [
         ".gradle/wrapper/dists/gradle-8/abc/bin/gradle",
         ".m2/wrapper/dists/maven/x/bin/mvn",
         ".m2/repository/org/x/1/x-1.jar",
@@ -305,23 +305,34 @@ async fn executable_cache_contents_are_never_changed() {
         ".bun/install/cache/x@1/x.js",
         ".cache/yarn/v6/x/x.js",
     ];
+    let mut programs: Vec<String> = known.map(str::to_owned).to_vec();
+    // Every directory of the data file, so that a new entry is tested as well.
+    let listed = add_only_dirs(Path::new(""));
+    assert!(listed.len() > 40, "{listed:?}");
+    for folder in listed {
+        for inside in ["mine", "a/b@1/c/d/e/.git/config"] {
+            let path = folder.join(inside);
+            programs.push(path.to_str().unwrap().to_owned());
+        }
+    }
     let place = Place::new();
-    for program in programs {
+    for program in &programs {
         place.write(&format!("home/{program}"), "mine");
     }
     let pnpm = place.path("home/.local/share/pnpm/store/v3/files/00/x");
     let other = place.path("outside/node_modules-x");
     std::fs::hard_link(&pnpm, &other).unwrap();
-    let lines = programs.map(|program| {
+    let lines = programs.iter().map(|program| {
         format!(
             "echo evil > ~/{program}; chmod 777 ~/{program}; rm -f ~/{program}; echo evil > ~/{program}; \
              echo evil > \"$(dirname ~/{program})/sitecustomize.py\""
         )
     });
+    let lines: Vec<_> = lines.collect();
     place.write("project/attack.sh", &lines.join("\n"));
     let ran = place.run("sh attack.sh 2>/dev/null; true").await;
     assert_eq!(ran.confinement.summary(), "full");
-    for program in programs {
+    for program in &programs {
         let now = place.read(&format!("home/{program}"));
         assert_eq!(now.as_deref(), Some("mine"), "{program}");
     }
@@ -371,7 +382,7 @@ async fn new_cache_entries_are_kept() {
         lines.join(" && ")
     );
     let ran = place.run(&line).await;
-    assert_eq!(ran.status, ChildStatus::Exited(0), "{ran:#?}");
+    assert_eq!(ran.status, ChildExitStatus::Exited(0), "{ran:#?}");
     for name in new {
         let now = place.read(&format!("home/{name}"));
         assert_eq!(now.as_deref(), Some("new\n"), "{name}");

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use unstuck_core::command_policy::ApprovedCommand;
-use unstuck_run::process::{ChildStatus, StopCause, StopRequest};
-use unstuck_run::repair::{RepairError, RepairJob};
+use unstuck_run::process::{ChildExitStatus, StopRequest, StopRequestSignal};
+use unstuck_run::repair_execution::{RepairError, RepairJob};
 
 use super::support::Place;
 use crate::support::eventually;
@@ -17,7 +17,7 @@ async fn plain_commands_run_without_a_shell_until_one_fails() {
     let ran = place
         .run("basename one && basename '$(id) *' && cat not-there && basename never")
         .await;
-    assert_eq!(ran.status, ChildStatus::Exited(1));
+    assert_eq!(ran.status, ChildExitStatus::Exited(1));
     assert_eq!(ran.stdout, "one\n$(id) *\n");
     assert!(ran.programs.iter().all(|program| program.is_absolute()));
     assert!(ran.programs[0].ends_with("basename"), "{ran:#?}");
@@ -31,21 +31,21 @@ async fn other_commands_run_in_the_plain_shell() {
         .await;
     assert_eq!(
         (ran.status, ran.stdout.as_str()),
-        (ChildStatus::Exited(7), "1\n2\nsh\n")
+        (ChildExitStatus::Exited(7), "1\n2\nsh\n")
     );
     let ran = place.run("kill -9 $$").await;
-    assert_eq!(ran.status, ChildStatus::Signaled(9));
+    assert_eq!(ran.status, ChildExitStatus::Signaled(9));
 }
 
 #[tokio::test]
 async fn missing_program_is_a_failure_of_the_command() {
     let place = Place::new();
     let ran = place.run("no-such-program --now").await;
-    assert_eq!(ran.status, ChildStatus::Exited(127));
+    assert_eq!(ran.status, ChildExitStatus::Exited(127));
     assert_eq!(ran.stderr, "unstuck: no-such-program: no such program\n");
     place.write("project/text", "no program");
     let ran = place.run("./text").await;
-    assert_eq!(ran.status, ChildStatus::Exited(126), "{ran:#?}");
+    assert_eq!(ran.status, ChildExitStatus::Exited(126), "{ran:#?}");
 }
 
 #[tokio::test]
@@ -69,7 +69,7 @@ async fn project_program_runs_only_if_the_entry_names_its_path() {
     let Err(RepairError::Refused { reason }) = refused else {
         panic!("{refused:#?}");
     };
-    assert!(reason.contains("inside of the project"), "{reason}");
+    assert!(reason.contains("inside the project"), "{reason}");
 }
 
 /// S3-50: the environment is rebuilt; it has none of our variables that could influence the command or leak secrets.
@@ -106,10 +106,10 @@ async fn timed_out_repair_is_ended_and_reported() {
         .await;
     assert!(ran.timed_out && !ran.stopped);
     assert_eq!(ran.stdout, "begun\nasked\n", "{ran:#?}");
-    assert_eq!(ran.status, ChildStatus::Exited(3));
+    assert_eq!(ran.status, ChildExitStatus::Exited(3));
     let ran = place.run("trap '' TERM; while :; do sleep 0.1; done").await;
     assert!(ran.timed_out);
-    assert_eq!(ran.status, ChildStatus::Signaled(9), "{ran:#?}");
+    assert_eq!(ran.status, ChildExitStatus::Signaled(9), "{ran:#?}");
 }
 
 #[tokio::test]
@@ -124,13 +124,13 @@ async fn stop_request_ends_the_repair_and_starts_no_further_command() {
     let begun = place.path("project/begun");
     let stopper = async {
         eventually("it has begun", || begun.exists()).await;
-        send.send(StopRequest::Graceful(StopCause::Interrupt))
+        send.send(StopRequest::Graceful(StopRequestSignal::Interrupt))
             .unwrap();
     };
     let (ran, ()) = tokio::join!(executor.run(&job, stop), stopper);
     let ran = ran.unwrap();
     assert!(ran.stopped);
-    assert_eq!(ran.status, ChildStatus::Signaled(15), "{ran:#?}");
+    assert_eq!(ran.status, ChildExitStatus::Signaled(15), "{ran:#?}");
     assert!(!place.path("project/never").exists());
 }
 
@@ -139,7 +139,7 @@ async fn huge_output_is_bounded_and_redacted() {
     let place = Place::new();
     let line = "echo s3cret-value; head -c 1000000000 /dev/zero | tr '\\0' 'x'; echo; echo the end";
     let ran = place.run(line).await;
-    assert_eq!(ran.status, ChildStatus::Exited(0));
+    assert_eq!(ran.status, ChildExitStatus::Exited(0));
     assert!(ran.stdout.len() < 400_000, "{}", ran.stdout.len());
     assert!(
         ran.stdout.starts_with("[redacted:"),
@@ -160,8 +160,8 @@ async fn one_repair_runs_at_a_time_per_project() {
     let (_keep, stop) = watch::channel(StopRequest::Continue);
     let (mut one, mut other) = (place.executor(), place.executor());
     let (first, second) = tokio::join!(one.run(&job, stop.clone()), other.run(&job, stop.clone()));
-    assert_eq!(first.unwrap().status, ChildStatus::Exited(0));
-    assert_eq!(second.unwrap().status, ChildStatus::Exited(0));
+    assert_eq!(first.unwrap().status, ChildExitStatus::Exited(0));
+    assert_eq!(second.unwrap().status, ChildExitStatus::Exited(0));
     let slow = ApprovedCommand::by_person("touch running && sleep 2").unwrap();
     let slow = RepairJob::new(&slow, &root, &folder, place.environment());
     let mut hasty = RepairJob::new(&approved, &root, &folder, place.environment());

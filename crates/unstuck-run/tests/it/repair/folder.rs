@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use unstuck_run::repair::RepairError;
+use unstuck_run::repair_execution::RepairError;
 
 use super::support::Place;
 
@@ -85,7 +85,7 @@ async fn repair_refuses_a_replaced_directory() {
     let Err(RepairError::SandboxSetup { reason, .. }) = ran else {
         panic!("{ran:#?}");
     };
-    assert!(reason.contains("not the folder any more"), "{reason}");
+    assert!(reason.contains("the directory was replaced"), "{reason}");
     assert!(!place.path("project/work/was-here").exists());
     assert!(!place.path("project/old/was-here").exists());
 }

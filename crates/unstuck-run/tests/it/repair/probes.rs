@@ -8,7 +8,7 @@ use std::path::Path;
 use unstuck_repair::sandbox::{
     ConfinementLevel, NetworkAccess, ProcessScope, SandboxMode, SandboxProfile,
 };
-use unstuck_run::process::ChildStatus;
+use unstuck_run::process::ChildExitStatus;
 
 use super::support::{Place, is_root};
 
@@ -42,7 +42,7 @@ async fn project_and_caches_are_writable() {
     place.write("home/.npm/_cacache/old", "");
     let line = "echo a > file && echo b > ~/.npm/_cacache/new && rm ~/.npm/_cacache/old && echo c > \"$TMPDIR/t\"";
     let ran = place.run(line).await;
-    assert_eq!(ran.status, ChildStatus::Exited(0), "{ran:#?}");
+    assert_eq!(ran.status, ChildExitStatus::Exited(0), "{ran:#?}");
     assert_eq!(ran.confinement.level, ConfinementLevel::Full);
     assert_eq!(place.read("project/file").as_deref(), Some("a\n"));
     assert_eq!(place.read("home/.npm/_cacache/new").as_deref(), Some("b\n"));
@@ -120,12 +120,12 @@ mod root {
         let ran = place
             .run("chown -R 12345 cache && chmod -R go-rwx cache")
             .await;
-        assert_eq!(ran.status, ChildStatus::Exited(0), "{ran:#?}");
+        assert_eq!(ran.status, ChildExitStatus::Exited(0), "{ran:#?}");
         assert_eq!(ran.confinement.level, ConfinementLevel::Full);
         assert_eq!(owner(), 12345);
         refused(&place, "echo go && cat cache/file").await;
         let ran = place.run("rm -rf cache").await;
-        assert_eq!(ran.status, ChildStatus::Exited(0), "{ran:#?}");
+        assert_eq!(ran.status, ChildExitStatus::Exited(0), "{ran:#?}");
         assert!(!place.path("project/cache").exists());
     }
 }
@@ -253,7 +253,7 @@ async fn processes_of_the_machine_cannot_be_seen_or_signaled() {
     .await;
     // The first process of the sandbox is ours, and cannot be harmed either.
     let line = "python3 -c 'import os; os.kill(1, 9)'; sleep 0.1; exit 4";
-    assert_eq!(place.run(line).await.status, ChildStatus::Exited(4));
+    assert_eq!(place.run(line).await.status, ChildExitStatus::Exited(4));
 }
 
 #[tokio::test]
@@ -313,14 +313,14 @@ async fn secrets_cannot_be_read() {
     for secret in secrets {
         place.write(secret, "hunter2");
     }
-    place.write("home/.cargo/registry/index", "index");
+    place.write("home/.cargo/registry/index/x", "index");
     place.write("home/.gitconfig", "[user]\nname = me\n");
     for secret in secrets {
         let set_up = |place: &Place| drop(place.write(secret, "hunter2"));
         let read = |place: &Place| format!("grep hunter2 {}", place.path(secret).display());
         stopped(set_up, read).await;
     }
-    let ran = place.run("grep -r hunter2 ~ .. 2>/dev/null; ls -A ~/.ssh; cat ~/.gitconfig ~/.cargo/registry/index").await;
+    let ran = place.run("grep -r hunter2 ~ .. 2>/dev/null; ls -A ~/.ssh; cat ~/.gitconfig ~/.cargo/registry/index/x").await;
     assert_eq!(ran.stdout, "[user]\nname = me\nindex", "{ran:#?}");
     for secret in secrets {
         assert_eq!(place.read(secret).as_deref(), Some("hunter2"), "{secret}");
@@ -355,7 +355,7 @@ async fn cache_can_be_removed_but_executable_entries_are_private() {
     let ran = place.run(line).await;
     assert_eq!(
         (&ran.status, ran.stdout.as_str()),
-        (&ChildStatus::Exited(0), "evil\n"),
+        (&ChildExitStatus::Exited(0), "evil\n"),
         "{ran:#?}"
     );
     assert_eq!(

@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 
 use unstuck_repair::sandbox::ConfinementLevel;
-use unstuck_run::process::ChildStatus;
+use unstuck_run::process::ChildExitStatus;
 
 use super::support::Place;
 
@@ -41,7 +41,7 @@ async fn leftover_server_is_ended_by_its_pid_file() {
     place.write("project/server.pid", &server.0.id().to_string());
     let line = "kill \"$(cat server.pid)\" && rm -f server.pid && sleep 0.1";
     let ran = place.run(line).await;
-    assert_eq!(ran.status, ChildStatus::Exited(0), "{ran:#?}");
+    assert_eq!(ran.status, ChildExitStatus::Exited(0), "{ran:#?}");
     assert_eq!(ran.confinement.level, ConfinementLevel::Full);
     assert!(server.is_over());
     assert!(!place.path("project/server.pid").exists());
@@ -106,14 +106,14 @@ async fn process_that_holds_a_port_is_found_and_ended() {
     let is_up = || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok();
     crate::support::eventually("the server is up", is_up).await;
     let ran = place.run(&format!("fuser -k {port}/tcp")).await;
-    assert_eq!(ran.status, ChildStatus::Exited(0), "{ran:#?}");
+    assert_eq!(ran.status, ChildExitStatus::Exited(0), "{ran:#?}");
     // The kernel does not permit process inspection from a complete sandbox, and the missing feature is reported.
     // Only root has its mounts then.
     assert_ne!(ran.confinement.level, ConfinementLevel::Full);
     assert!(
         ran.confinement
             .summary()
-            .contains("looks into other processes")
+            .contains("inspects other processes")
     );
     crate::support::eventually("the server is gone", || server.is_over()).await;
 }

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use unstuck_repair::sandbox::{ConfinementLevel, OverlayDirs, SandboxMode};
-use unstuck_run::process::ChildStatus;
-use unstuck_run::repair::RepairError;
+use unstuck_run::process::ChildExitStatus;
+use unstuck_run::repair_execution::RepairError;
 
 use super::support::Place;
 
@@ -17,8 +17,8 @@ async fn missing_sandbox_is_reported() {
         .run_as(&line, |profile| profile.mode = SandboxMode::Off)
         .await
         .unwrap();
-    assert_eq!(ran.status, ChildStatus::Exited(0), "{ran:#?}");
-    assert_eq!(ran.confinement.summary(), "none: it is switched off");
+    assert_eq!(ran.status, ChildExitStatus::Exited(0), "{ran:#?}");
+    assert_eq!(ran.confinement.summary(), "none: disabled by configuration");
     assert!(outside.exists());
 }
 
@@ -48,7 +48,7 @@ async fn owner_can_make_an_outside_directory_writable() {
         .run_as(&line, |profile| profile.writable = vec![outside])
         .await
         .unwrap();
-    assert_eq!(ran.status, ChildStatus::Exited(0), "{ran:#?}");
+    assert_eq!(ran.status, ChildExitStatus::Exited(0), "{ran:#?}");
     assert!(place.path("outside/file").exists() && place.path("project/here").exists());
 }
 
@@ -92,7 +92,7 @@ async fn overlay_that_cannot_be_mounted_is_a_setup_failure() {
     let Err(RepairError::SandboxSetup { operation, .. }) = ran else {
         panic!("{ran:#?}");
     };
-    assert_eq!(operation, "lay an overlay over the project");
+    assert_eq!(operation, "mount an overlay over the project");
     assert!(!place.path("project/was-here").exists());
 }
 

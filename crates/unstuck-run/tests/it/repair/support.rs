@@ -10,11 +10,11 @@ use tokio::sync::watch;
 use unstuck_core::command_policy::ApprovedCommand;
 use unstuck_core::redact::Redactor;
 use unstuck_repair::environment::RepairEnvironment;
-use unstuck_repair::project_dir::{ProjectDir, ProjectRoot};
+use unstuck_repair::project_dir::{ProjectRoot, RepairWorkingDir};
 use unstuck_repair::sandbox::SandboxProfile;
 use unstuck_repair::watched_files::WatchedFile;
 use unstuck_run::process::StopRequest;
-use unstuck_run::repair::{RepairError, RepairExecutor, RepairJob, RepairOutcome};
+use unstuck_run::repair_execution::{RepairError, RepairExecutor, RepairJob, RepairOutcome};
 
 use crate::support::program;
 
@@ -115,7 +115,7 @@ impl Place {
         &self,
         line: &str,
         root: &ProjectRoot,
-        folder: &ProjectDir,
+        folder: &RepairWorkingDir,
         change: impl FnOnce(&mut SandboxProfile),
     ) -> Result<RepairOutcome, RepairError> {
         let (_keep, stop) = watch::channel(StopRequest::Continue);

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use unstuck_repair::sandbox::{ProcessScope, process_scope};
-use unstuck_run::process::ChildStatus;
-use unstuck_run::repair::RepairError;
+use unstuck_repair::sandbox::{ProcessScope, SandboxProfile, process_scope};
+use unstuck_run::process::ChildExitStatus;
+use unstuck_run::repair_execution::RepairError;
 
 use super::support::Place;
 use crate::support::{daemon, eventually};
@@ -52,7 +52,7 @@ async fn detached_daemon_that_ignores_signals_dies_with_the_repair() {
     let word = format!("daemon-{}-", std::process::id());
     assert_eq!(process_scope(&deaf(&word)), ProcessScope::Own);
     let ran = place.run(&deaf(&word)).await;
-    assert_eq!(ran.status, ChildStatus::Exited(0), "{ran:#?}");
+    assert_eq!(ran.status, ChildExitStatus::Exited(0), "{ran:#?}");
     assert!(ran.leftover_count >= 1, "{ran:#?}");
     assert_eq!(ran.survivors, 0);
     assert_eq!(with_word(&word), 0);
@@ -63,8 +63,9 @@ async fn daemon_of_a_process_inspecting_entry_dies_too() {
     let place = Place::new();
     let word = format!("seeing-{}-", std::process::id());
     let line = format!("kill -0 $$; {}", deaf(&word));
-    let ran = place.run(&line).await;
-    assert_eq!(ran.status, ChildStatus::Exited(0), "{ran:#?}");
+    let signals = |profile: &mut SandboxProfile| profile.process_scope = ProcessScope::Signals;
+    let ran = place.run_as(&line, signals).await.unwrap();
+    assert_eq!(ran.status, ChildExitStatus::Exited(0), "{ran:#?}");
     assert!(ran.leftover_count >= 1, "{ran:#?}");
     assert_eq!(with_word(&word), 0);
 }

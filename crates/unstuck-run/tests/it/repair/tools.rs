@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-use unstuck_run::process::ChildStatus;
+use unstuck_run::process::ChildExitStatus;
 
 use super::support::Place;
 
 async fn works(place: &Place, line: &str) -> String {
     let ran = place.run(line).await;
-    assert_eq!(ran.status, ChildStatus::Exited(0), "{line}: {ran:#?}");
+    assert_eq!(ran.status, ChildExitStatus::Exited(0), "{line}: {ran:#?}");
     assert_eq!(ran.confinement.summary(), "full");
     ran.stdout
 }

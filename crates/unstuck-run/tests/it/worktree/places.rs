@@ -1,10 +1,11 @@
 //! Tests of projects in worktrees, submodules, repositories without commits, merges, and outside of repositories.
 
 use std::fs;
+use std::path::Path;
 
 use unstuck_core::RunId;
 use unstuck_repair::watched_files::CommittedFiles;
-use unstuck_run::worktree::{ExclusionReason, HeadTree, SnapshotStore, WorktreeError};
+use unstuck_run::worktree::{CommittedTree, SnapshotExclusionReason, SnapshotStore, WorktreeError};
 
 use super::{Repo, git};
 
@@ -63,13 +64,18 @@ fn commit_is_found_with_the_directories_of_its_repository() {
     repo.git(&["worktree", "add", "-q", "../other", "-b", "other"]);
     let other = repo.root().join("../other").canonicalize().unwrap();
     let head = repo.git(&["rev-parse", "HEAD"]);
-    let found = HeadTree::at_head(&other.join("src")).unwrap();
+    let found = CommittedTree::at_head(&other.join("src")).unwrap();
     assert_eq!(found.commit(), head);
     let git = repo.at(".git");
     assert_eq!(found.git_dirs(), [git.join("worktrees/other"), git.clone()]);
-    assert_eq!(HeadTree::at_head(&repo.root()).unwrap().git_dirs(), [git]);
     assert_eq!(
-        HeadTree::at_commit(&repo.root(), &head).unwrap().commit(),
+        CommittedTree::at_head(&repo.root()).unwrap().git_dirs(),
+        [git]
+    );
+    assert_eq!(
+        CommittedTree::at_commit(&repo.root(), &head)
+            .unwrap()
+            .commit(),
         head
     );
 }
@@ -79,7 +85,7 @@ fn name_that_is_not_a_commit_is_an_error() {
     let repo = Repo::new();
     let blob = repo.git(&["rev-parse", "HEAD:tracked.txt"]);
     for name in ["", "--all", "HEAD:tracked.txt", "nothing", &blob] {
-        let error = HeadTree::at_commit(&repo.root(), name).unwrap_err();
+        let error = CommittedTree::at_commit(&repo.root(), name).unwrap_err();
         assert!(
             matches!(error, WorktreeError::Git { .. }),
             "{name}: {error:?}"
@@ -87,7 +93,7 @@ fn name_that_is_not_a_commit_is_an_error() {
     }
     let empty = tempfile::tempdir().unwrap();
     git(empty.path(), &["init", "-q"]);
-    assert!(HeadTree::at_head(empty.path()).is_err());
+    assert!(CommittedTree::at_head(empty.path()).is_err());
 }
 
 #[test]
@@ -98,13 +104,132 @@ fn submodule_has_its_own_snapshots_and_its_parent_excludes_it() {
     repo.git(&["commit", "-qm", "with a library"]);
     let outer = repo.take("outer");
     assert_eq!(outer.excluded[0].path, "lib");
-    assert_eq!(outer.excluded[0].reason, ExclusionReason::Repository);
+    assert_eq!(
+        outer.excluded[0].reason,
+        SnapshotExclusionReason::Repository
+    );
     let inner = SnapshotStore::open(&repo.at("lib"), &RunId::new("r"), &repo.state()).unwrap();
     let before = inner.create("before").unwrap();
     repo.write("lib/tracked.txt", "changed\n");
     assert_eq!(repo.take("outer").tree, outer.tree);
     inner.restore(&before).unwrap();
     assert_eq!(repo.read("lib/tracked.txt"), "one\n");
+}
+
+/// Another repository of the owner, which no project may make unstuck write to.
+fn others() -> Repo {
+    let other = Repo::new();
+    other.write("secret.txt", "the owner's\n");
+    other.git(&["add", "-A"]);
+    other.git(&["commit", "-qm", "private"]);
+    other
+}
+
+/// Writes a directory that claims to belong to a linked work tree of another repository.
+fn pretend_linked(own: &Path, git: &Path, common: &Path) {
+    fs::create_dir_all(own).unwrap();
+    fs::write(own.join("gitdir"), format!("{}\n", git.display())).unwrap();
+    fs::write(own.join("commondir"), format!("{}\n", common.display())).unwrap();
+    fs::write(own.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+}
+
+#[track_caller]
+fn expect_redirected(place: &Path, state: &Path) {
+    let opened = SnapshotStore::open(place, &RunId::new("r"), state);
+    let error = opened.unwrap_err();
+    assert!(
+        matches!(error, WorktreeError::Redirected { .. }),
+        "{error:?}"
+    );
+    assert!(CommittedTree::at_head(place).is_err());
+}
+
+/// A `.git` file that an agent wrote never leads to a repository of its choice, neither to read nor to write.
+#[test]
+fn git_file_never_leads_to_another_repository() {
+    for own in [
+        "project/evil",
+        "evil",
+        "evil/worktrees/x",
+        "project/evil/worktrees/x",
+    ] {
+        let other = others();
+        let before = other.files();
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path().canonicalize().unwrap();
+        let (project, own) = (base.join("project"), base.join(own));
+        fs::create_dir(&project).unwrap();
+        let git = project.join(".git");
+        pretend_linked(&own, &git, &other.at(".git"));
+        fs::write(&git, format!("gitdir: {}\n", own.display())).unwrap();
+        // Git itself accepts it.
+        let seen = super::git(&project, &["rev-parse", "--git-common-dir"]);
+        assert_eq!(Path::new(&seen), other.at(".git"));
+        expect_redirected(&project, &base.join("state"));
+        let refs = other.git(&["for-each-ref"]);
+        assert!(!refs.contains("unstuck"), "{refs}");
+        assert_eq!(other.files(), before);
+    }
+}
+
+/// A repository below the project is not one that `.git` may name.
+#[test]
+fn git_file_that_names_a_directory_of_the_project_is_refused() {
+    let repo = Repo::new();
+    fs::rename(repo.at(".git"), repo.at("evil")).unwrap();
+    repo.write(".git", "gitdir: evil\n");
+    let back = format!("{}\n", repo.at(".git").display());
+    repo.write("evil/gitdir", back);
+    expect_redirected(&repo.root(), &repo.state());
+}
+
+#[test]
+fn submodule_with_a_commondir_is_refused() {
+    let (repo, library, other) = (Repo::new(), Repo::new(), others());
+    let url = library.root().display().to_string();
+    repo.git(&["submodule", "--quiet", "add", &url, "lib"]);
+    repo.git(&["commit", "-qm", "with a library"]);
+    let lib = repo.at("lib");
+    SnapshotStore::open(&lib, &RunId::new("r"), &repo.state()).unwrap();
+    let common = format!("{}\n", other.at(".git").display());
+    repo.write(".git/modules/lib/commondir", common);
+    expect_redirected(&lib, &repo.state());
+    // Not even if it looks like a linked work tree.
+    let back = format!("{}\n", lib.join(".git").display());
+    repo.write(".git/modules/lib/gitdir", back);
+    expect_redirected(&lib, &repo.state());
+}
+
+/// A linked work tree is pinned to its repository while unstuck uses it.
+#[test]
+fn commondir_replaced_during_a_run_is_refused() {
+    let (repo, other) = (Repo::new(), others());
+    repo.git(&["worktree", "add", "-q", "../other", "-b", "other"]);
+    let linked = repo.root().join("../other").canonicalize().unwrap();
+    let snapshots = SnapshotStore::open(&linked, &RunId::new("r"), &repo.state()).unwrap();
+    snapshots.create("before").unwrap();
+    let common = format!("{}\n", other.at(".git").display());
+    repo.write(".git/worktrees/other/commondir", common);
+    assert!(snapshots.create("after").is_err());
+    assert!(!other.git(&["for-each-ref"]).contains("unstuck"));
+}
+
+/// A linked work tree of a submodule, and one in the directory of its own repository, are supported.
+#[test]
+fn linked_worktrees_elsewhere_are_supported() {
+    let (repo, library) = (Repo::new(), Repo::new());
+    let url = library.root().display().to_string();
+    repo.git(&["submodule", "--quiet", "add", &url, "lib"]);
+    git(
+        &repo.at("lib"),
+        &["worktree", "add", "-q", "../lib-2", "-b", "two"],
+    );
+    repo.git(&["worktree", "add", "-q", "inside", "-b", "inside"]);
+    for place in ["lib-2", "inside"] {
+        let opened = SnapshotStore::open(&repo.at(place), &RunId::new("r"), &repo.state());
+        opened.unwrap().create("before").unwrap();
+        CommittedTree::at_head(&repo.at(place)).unwrap();
+    }
 }
 
 #[test]

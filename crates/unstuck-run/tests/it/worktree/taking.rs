@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 
 use unstuck_core::RunId;
-use unstuck_run::worktree::{DiffAudience, ExclusionReason, FileChange, SnapshotStore};
+use unstuck_run::worktree::{DiffAudience, FileChangeKind, SnapshotExclusionReason, SnapshotStore};
 
 use super::Repo;
 
@@ -86,7 +86,7 @@ fn snapshot_survives_git_gc_until_it_is_deleted() {
     assert!(
         lost.unwrap_err()
             .to_string()
-            .contains("not in the repository any more")
+            .contains("no longer in the repository")
     );
     // The cache names objects that are gone now; the next snapshot is complete all the same.
     repo.write("new.txt", "only in the snapshot\n");
@@ -263,7 +263,7 @@ fn large_untracked_files_are_excluded_and_listed() {
         .unwrap();
     let taken = repo.take("before");
     assert_eq!(taken.excluded[0].path, "core.dump");
-    assert_eq!(taken.excluded[0].reason, ExclusionReason::TooLarge);
+    assert_eq!(taken.excluded[0].reason, SnapshotExclusionReason::TooLarge);
     assert!(!names(&repo, &taken.tree).contains(&"core.dump".to_owned()));
 }
 
@@ -284,9 +284,14 @@ fn changes_are_listed_by_file_and_as_an_applicable_patch() {
     assert_eq!(
         told,
         [
-            ("new.bin", FileChange::Added, None, None),
-            ("src/deep/main.rs", FileChange::Deleted, Some(0), Some(1)),
-            ("tracked.txt", FileChange::Modified, Some(1), Some(0)),
+            ("new.bin", FileChangeKind::Added, None, None),
+            (
+                "src/deep/main.rs",
+                FileChangeKind::Deleted,
+                Some(0),
+                Some(1)
+            ),
+            ("tracked.txt", FileChangeKind::Modified, Some(1), Some(0)),
         ]
     );
     let patch = snapshots

@@ -124,6 +124,6 @@ pub(crate) async fn closed_store_returns_an_error(place: &Place) {
     let run = run(1);
     let late = Append::new(run.clone(), START, [started(&run)]);
     let said = other.append(late).await.unwrap_err().to_string();
-    assert_eq!(said, "the store failed: it has been closed");
+    assert_eq!(said, "store error: already closed");
     assert!(other.load(&run).await.is_err());
 }

@@ -1,7 +1,7 @@
 //! API calls: stored, queried, and summed up without a scan.
 
 use unstuck_core::decision::TokenUsage;
-use unstuck_core::event::{CallOutcome, CallRecord};
+use unstuck_core::event::{ApiCallOutcome, ApiCallRecord};
 use unstuck_core::event::{Event, RunId, RunKind, RunOutcome};
 use unstuck_core::{Kind, Timestamp};
 use unstuck_store::{
@@ -44,8 +44,8 @@ pub(super) async fn calls_round_trip(place: &Place) {
     begun(&store, &run(1), "/home/me/shop").await;
     begun(&store, &run(2), "/home/me/blog").await;
     let plain = called(&run(1), "a", 0);
-    let troubled = CallRecord {
-        outcome: CallOutcome::Failed,
+    let troubled = ApiCallRecord {
+        outcome: ApiCallOutcome::Failed,
         kind: Some(Kind::RateLimit),
         model: None,
         requested_model: None,
@@ -80,7 +80,7 @@ pub(super) async fn calls_round_trip(place: &Place) {
     assert_eq!(one(CallFilter { project, ..by() }).await, "b");
     let since = Some(later(1));
     assert_eq!(one(CallFilter { since, ..by() }).await, "b");
-    let outcome = vec![CallOutcome::Answered, CallOutcome::Truncated];
+    let outcome = vec![ApiCallOutcome::Answered, ApiCallOutcome::Truncated];
     assert_eq!(one(CallFilter { outcome, ..by() }).await, "a");
     let limit = Some(1);
     assert_eq!(one(CallFilter { limit, ..by() }).await, "b");
@@ -93,14 +93,14 @@ pub(super) async fn spending_is_grouped_and_filtered(place: &Place) {
     begun(&store, &run(1), "/home/me/shop").await;
     begun(&store, &run(2), "/home/me/blog").await;
     let day = 86_400;
-    let other = CallRecord {
+    let other = ApiCallRecord {
         model: Some("gpt-x".into()),
         upstream: "other".into(),
         cost_usd: None,
         ..called(&run(2), "c", day)
     };
-    let recovered = CallRecord {
-        outcome: CallOutcome::Recovered,
+    let recovered = ApiCallRecord {
+        outcome: ApiCallOutcome::Recovered,
         attempts: 2,
         ..called(&run(1), "b", 1)
     };
@@ -181,7 +181,7 @@ pub(super) async fn run_cost_is_counted_once(place: &Place) {
 pub(super) async fn unknown_price_is_unknown_until_the_agent_reports_the_cost(place: &Place) {
     let store = place.open().await;
     let run = run(1);
-    let unpriced = |id: &str, second| CallRecord {
+    let unpriced = |id: &str, second| ApiCallRecord {
         cost_usd: None,
         model: Some("inhouse".into()),
         ..called(&run, id, second)
@@ -233,7 +233,7 @@ pub(super) async fn model_is_taken_from_calls(place: &Place) {
         spec.model = None;
     }
     store.append(append(&run(1), [began])).await.unwrap();
-    let side = CallRecord {
+    let side = ApiCallRecord {
         model: Some("claude-haiku-5-5".into()),
         tokens: None,
         ..called(&run(1), "b", 1)
@@ -300,7 +300,7 @@ pub(super) async fn names_are_truncated_and_redacted(place: &Place) {
         ..StoreOptions::default()
     };
     let store = Store::open(&place.location(), options).await.unwrap();
-    let odd = CallRecord {
+    let odd = ApiCallRecord {
         requested_model: Some("hunter2".into()),
         model: Some("m".repeat(1_000_000)),
         tokens: Some(TokenUsage {

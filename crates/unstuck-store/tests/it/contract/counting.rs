@@ -7,8 +7,8 @@ use unstuck_core::decision::SuccessCount;
 use unstuck_core::event::{Event, RunOutcome};
 use unstuck_core::{Kind, Timestamp};
 use unstuck_store::{
-    Append, Dimension, MaintenanceReport, MaintenanceTask, Metric, RecoveryQuery, StatsQuery,
-    StatsRow, Store,
+    Append, Dimension, MaintenanceReport, MaintenanceTask, Metric, RecoveryStatisticsQuery,
+    StatsQuery, StatsRow, Store,
 };
 
 use super::Place;
@@ -125,7 +125,7 @@ pub(crate) async fn recoveries_are_grouped_by_level_strategy_and_day(place: &Pla
     store.append(append(&run, events)).await.unwrap();
 
     let report = store
-        .recovery_report(&RecoveryQuery::default())
+        .recovery_report(&RecoveryStatisticsQuery::default())
         .await
         .unwrap();
     assert_eq!(
@@ -154,9 +154,9 @@ pub(crate) async fn recoveries_are_grouped_by_level_strategy_and_day(place: &Pla
             "runsFailed": 1,
         })
     );
-    let query = RecoveryQuery {
+    let query = RecoveryStatisticsQuery {
         project: Some("/q".into()),
-        ..RecoveryQuery::default()
+        ..RecoveryStatisticsQuery::default()
     };
     let other = store.recovery_report(&query).await.unwrap();
     assert_eq!((other.total.recoveries, other.total.runs_failed), (0, 1));

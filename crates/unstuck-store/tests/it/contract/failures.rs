@@ -1,10 +1,10 @@
 //! Failure analytics and the failure list.
 
-use unstuck_core::event::{AttemptEnd, CallOutcome, CallRecord, Event, RunId, RunOutcome};
+use unstuck_core::event::{ApiCallOutcome, ApiCallRecord, AttemptEnd, Event, RunId, RunOutcome};
 use unstuck_core::{FailureAnalytics, Kind, Timestamp};
 use unstuck_store::{
     Append, FailureQuery, FailureRow, MaintenanceReport, MaintenanceTask, PayloadRedactor,
-    RecoveryQuery, Store, StoreOptions,
+    RecoveryStatisticsQuery, Store, StoreOptions,
 };
 
 use super::Place;
@@ -76,10 +76,10 @@ pub(crate) async fn daily_counts_match_hourly_counts(place: &Place) {
     assert_eq!(told(&store, hours(None)).await, all);
     assert_eq!(told(&store, hours(by_hour(-1))).await, all);
     assert_eq!(told(&store, hours(by_hour(2))).await.total_failures, 0);
-    let recoveries = RecoveryQuery::default();
-    let cut = RecoveryQuery {
+    let recoveries = RecoveryStatisticsQuery::default();
+    let cut = RecoveryStatisticsQuery {
         until: by_hour(30),
-        ..RecoveryQuery::default()
+        ..RecoveryStatisticsQuery::default()
     };
     let report = store.recovery_report(&recoveries).await.unwrap();
     assert_eq!(store.recovery_report(&cut).await.unwrap(), report);
@@ -241,19 +241,19 @@ pub(super) async fn unsupervised_failed_call_is_counted(place: &Place) {
         let line = "429: try again in 7 s";
         happen(&store, run, 1, call_failed(run, "b", "429: once")).await;
         happen(&store, run, 1, call_failed(run, "a", line)).await;
-        let ended = |call: &str, outcome, kind| CallRecord {
+        let ended = |call: &str, outcome, kind| ApiCallRecord {
             outcome,
             kind,
             ..called(run, call, 2)
         };
         let limited = Some(Kind::RateLimit);
         let calls = vec![
-            ended("a", CallOutcome::Failed, limited),
-            ended("b", CallOutcome::Recovered, limited),
-            ended("c", CallOutcome::Cancelled, limited),
-            ended("d", CallOutcome::Refused, None),
-            ended("e", CallOutcome::Answered, None),
-            ended("f", CallOutcome::Truncated, None),
+            ended("a", ApiCallOutcome::Failed, limited),
+            ended("b", ApiCallOutcome::Recovered, limited),
+            ended("c", ApiCallOutcome::Cancelled, limited),
+            ended("d", ApiCallOutcome::Refused, None),
+            ended("e", ApiCallOutcome::Answered, None),
+            ended("f", ApiCallOutcome::Truncated, None),
         ];
         gateway.record_calls(calls).await.unwrap();
     }
@@ -284,8 +284,8 @@ pub(super) async fn failure_pages_are_stable(place: &Place) {
     };
     // Three entries with the same timestamp from each source, and one before.
     happen(&store, &driven, 1, fails(1)).await;
-    let calls = ["a", "b", "c"].map(|call| CallRecord {
-        outcome: CallOutcome::Failed,
+    let calls = ["a", "b", "c"].map(|call| ApiCallRecord {
+        outcome: ApiCallOutcome::Failed,
         ..called(&client, call, 2)
     });
     store.record_calls(calls.to_vec()).await.unwrap();

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use unstuck_core::Timestamp;
 use unstuck_core::event::RunId;
-use unstuck_store::{ClaimOutcome, ClaimRequest, LeaseToken, Store, StoreError};
+use unstuck_store::{LeaseClaim, LeaseClaimOutcome, LeaseToken, Store, StoreError};
 
 use super::Place;
 use crate::samples::{append, attempt_started, later, owner, run, started};
 
-fn request(run: &RunId, pid: u32, now: Timestamp) -> ClaimRequest {
-    ClaimRequest {
+fn request(run: &RunId, pid: u32, now: Timestamp) -> LeaseClaim {
+    LeaseClaim {
         run: run.clone(),
         owner: owner(pid),
         now,
@@ -18,10 +18,10 @@ fn request(run: &RunId, pid: u32, now: Timestamp) -> ClaimRequest {
     }
 }
 
-async fn granted(store: &Store, request: ClaimRequest) -> LeaseToken {
+async fn granted(store: &Store, request: LeaseClaim) -> LeaseToken {
     match store.claim(request).await.unwrap() {
-        ClaimOutcome::Granted(token) => token,
-        ClaimOutcome::HeldBy(lease) => panic!("held by {lease:?}"),
+        LeaseClaimOutcome::Granted(token) => token,
+        LeaseClaimOutcome::HeldBy(lease) => panic!("held by {lease:?}"),
     }
 }
 
@@ -29,7 +29,7 @@ pub(crate) async fn run_has_one_owner_until_release(place: &Place) {
     let (here, there) = (place.open().await, place.open().await);
     let run = run(1);
     let token = granted(&here, request(&run, 1, later(0))).await;
-    let ClaimOutcome::HeldBy(lease) = there.claim(request(&run, 2, later(14))).await.unwrap()
+    let LeaseClaimOutcome::HeldBy(lease) = there.claim(request(&run, 2, later(14))).await.unwrap()
     else {
         panic!("two drive the same run");
     };
@@ -46,7 +46,7 @@ pub(crate) async fn lease_without_renewal_expires(place: &Place) {
     let token = granted(&here, request(&run, 1, later(0))).await;
     here.renew(&token, later(10)).await.unwrap();
     let early = there.claim(request(&run, 2, later(24))).await.unwrap();
-    assert!(matches!(early, ClaimOutcome::HeldBy(_)));
+    assert!(matches!(early, LeaseClaimOutcome::HeldBy(_)));
     let next = granted(&there, request(&run, 2, later(25))).await;
     let lost = here.renew(&token, later(26)).await;
     assert!(
@@ -62,13 +62,13 @@ pub(crate) async fn lease_of_a_dead_owner_is_replaced_exactly_once(place: &Place
     let store = place.open().await;
     let run = run(1);
     let dead = granted(&store, request(&run, 1, later(0))).await;
-    let instead = |pid| ClaimRequest {
+    let instead = |pid| LeaseClaim {
         replaces: Some(dead.clone()),
         ..request(&run, pid, later(1))
     };
     let taken = granted(&store, instead(2)).await;
     let late = store.claim(instead(3)).await.unwrap();
-    assert!(matches!(late, ClaimOutcome::HeldBy(lease) if lease.token == taken));
+    assert!(matches!(late, LeaseClaimOutcome::HeldBy(lease) if lease.token == taken));
 }
 
 pub(crate) async fn lost_lease_cannot_write(place: &Place) {
@@ -123,7 +123,7 @@ pub(crate) async fn concurrent_claims_have_one_winner(place: &Place) {
             let claim = tokio::time::timeout(Duration::from_secs(60), claim).await;
             winners += usize::from(matches!(
                 claim.unwrap().unwrap().unwrap(),
-                ClaimOutcome::Granted(_)
+                LeaseClaimOutcome::Granted(_)
             ));
         }
         assert_eq!(winners, 1);

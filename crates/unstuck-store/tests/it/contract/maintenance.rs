@@ -3,7 +3,7 @@
 use unstuck_core::event::RunOutcome;
 use unstuck_core::{Kind, Timestamp};
 use unstuck_store::{
-    Append, ClaimRequest, Dimension, EventFilter, MaintenanceReport, MaintenanceTask, RunFilter,
+    Append, Dimension, EventFilter, LeaseClaim, MaintenanceReport, MaintenanceTask, RunFilter,
     StatsQuery, Store, StoreError,
 };
 
@@ -42,7 +42,7 @@ pub(crate) async fn only_old_finished_runs_are_pruned(place: &Place) {
         .append(append(&run(5), [started(&run(5))]))
         .await
         .unwrap();
-    let claim = ClaimRequest {
+    let claim = LeaseClaim {
         run: run(1),
         owner: owner(1),
         now: later(0),

@@ -10,7 +10,7 @@ mod maintenance;
 mod outbox;
 mod pages;
 mod queries;
-mod questions;
+pub(crate) mod questions;
 mod settings;
 mod upstreams;
 

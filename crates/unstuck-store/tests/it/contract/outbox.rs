@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use unstuck_core::event::RunId;
 use unstuck_store::{
-    Append, DeliveryResult, DeliveryState, MaintenanceTask, NewMessage, OUTBOX_CLAIM_TTL,
+    Append, DeliveryResult, DeliveryState, MaintenanceTask, NewOutboxMessage, OUTBOX_CLAIM_TTL,
     OutboxFilter, OutboxMessage, PayloadRedactor, Store, StoreLocation, StoreOptions,
 };
 
@@ -14,10 +14,10 @@ use crate::samples::{attempt_started, later, run, started};
 
 const QUIET: Duration = Duration::from_secs(600);
 
-fn message(group: &str, text: &str, window: Duration) -> NewMessage {
-    NewMessage {
+fn message(group: &str, text: &str, window: Duration) -> NewOutboxMessage {
+    NewOutboxMessage {
         event: 0,
-        occasion: "escalation".into(),
+        event_name: "escalation".into(),
         target: json!({ "url": "https://example.org/hook" }),
         body: json!({ "text": text }),
         group: group.into(),
@@ -26,7 +26,7 @@ fn message(group: &str, text: &str, window: Duration) -> NewMessage {
 }
 
 /// Writes an event of a started run, and a message about it.
-async fn tell(store: &Store, run: &RunId, seconds: i64, message: NewMessage) {
+async fn tell(store: &Store, run: &RunId, seconds: i64, message: NewOutboxMessage) {
     let append = Append::new(run.clone(), later(seconds), [attempt_started(run, 1)]);
     store
         .append(append.with_messages(vec![message]))

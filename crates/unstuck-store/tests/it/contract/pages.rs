@@ -1,7 +1,7 @@
 //! Paged lists that are read while others write.
 
 use unstuck_core::Kind;
-use unstuck_core::event::{CallRecord, RunId, RunOutcome};
+use unstuck_core::event::{ApiCallRecord, RunId, RunOutcome};
 use unstuck_core::views::RunStatus;
 use unstuck_store::{
     Append, EventFilter, EventOrder, MaintenanceReport, MaintenanceTask, RunFilter, Store,
@@ -100,7 +100,7 @@ pub(super) async fn projects_are_summarized(place: &Place) {
         store.append(Append::new(run, at, events)).await.unwrap();
     }
     let of_driven = called(&run(4), "a", 60);
-    let of_client = CallRecord {
+    let of_client = ApiCallRecord {
         cost_usd: Some(9.0),
         ..called(&run(5), "b", 70)
     };

@@ -33,13 +33,13 @@ fn question(run: &RunId, number: u32) -> EscalationOpened {
     }
 }
 
-fn asked(run: &RunId, number: u32) -> Event {
+pub(crate) fn escalation_opened(run: &RunId, number: u32) -> Event {
     Event::from(Box::new(question(run, number)))
 }
 
-fn answer(run: &RunId, number: u32, who: &str, at: Timestamp) -> Append {
+pub(crate) fn answer(run: &RunId, number: u32, who: &str, at: Timestamp) -> Append {
     let resolved = EscalationResolved {
-        who: Some(who.into()),
+        user: Some(who.into()),
         ..EscalationResolved::answer_to(&question(run, number), EscalationAnswer::Skip)
     };
     let answers = AnswerGuard {
@@ -56,9 +56,15 @@ pub(crate) async fn open_escalations_are_listed_newest_first(place: &Place) {
         at: later(seconds),
         ..append
     };
-    let first = append(&two, [started_in(&two, "/home/me/other"), asked(&two, 1)]);
+    let first = append(
+        &two,
+        [
+            started_in(&two, "/home/me/other"),
+            escalation_opened(&two, 1),
+        ],
+    );
     store.append(at(first, 5)).await.unwrap();
-    let second = append(&one, [started(&one), asked(&one, 1)]);
+    let second = append(&one, [started(&one), escalation_opened(&one, 1)]);
     store.append(at(second, 9)).await.unwrap();
     let all = store
         .escalations(&EscalationFilter::default())
@@ -87,7 +93,7 @@ pub(crate) async fn escalations_are_listed_in_pages(place: &Place) {
     let store = place.open().await;
     for number in 1..=5 {
         let run = run(number);
-        let asking = append(&run, [started(&run), asked(&run, 1)]);
+        let asking = append(&run, [started(&run), escalation_opened(&run, 1)]);
         store.append(asking).await.unwrap();
     }
     for (number, seconds) in [(2, 30), (4, 20), (5, 40)] {
@@ -127,7 +133,7 @@ pub(crate) async fn escalations_are_listed_in_pages(place: &Place) {
 pub(crate) async fn first_answer_wins(place: &Place) {
     let (here, there) = (place.open().await, place.open().await);
     let run = run(1);
-    here.append(append(&run, [started(&run), asked(&run, 1)]))
+    here.append(append(&run, [started(&run), escalation_opened(&run, 1)]))
         .await
         .unwrap();
     here.append(answer(&run, 1, "ann", later(3))).await.unwrap();
@@ -140,7 +146,7 @@ pub(crate) async fn first_answer_wins(place: &Place) {
     };
     let said = answered.answer.as_ref().unwrap();
     assert_eq!(
-        (said.who.as_deref(), said.method.as_str()),
+        (said.user.as_deref(), said.method.as_str()),
         (Some("ann"), "skip")
     );
     assert_eq!(answered.at, later(3));
@@ -158,7 +164,7 @@ pub(crate) async fn concurrent_answers_have_one_winner(place: &Place) {
     let store = place.open().await;
     let run = run(1);
     store
-        .append(append(&run, [started(&run), asked(&run, 1)]))
+        .append(append(&run, [started(&run), escalation_opened(&run, 1)]))
         .await
         .unwrap();
     let answers = (0..20).map(|number| {
@@ -179,7 +185,7 @@ pub(crate) async fn answer_is_bound_to_the_shown_request(place: &Place) {
     let store = place.open().await;
     let run = run(1);
     store
-        .append(append(&run, [started(&run), asked(&run, 1)]))
+        .append(append(&run, [started(&run), escalation_opened(&run, 1)]))
         .await
         .unwrap();
     let mut other = answer(&run, 1, "ann", later(1));
@@ -198,7 +204,7 @@ pub(crate) async fn resumed_or_ended_run_has_no_open_escalations(place: &Place) 
     let (one, two) = (run(1), run(2));
     for run in [&one, &two] {
         store
-            .append(append(run, [started(run), asked(run, 1)]))
+            .append(append(run, [started(run), escalation_opened(run, 1)]))
             .await
             .unwrap();
     }
@@ -225,7 +231,7 @@ pub(crate) async fn budget_escalation_needs_its_own_answer(place: &Place) {
     };
     let events = [
         started(&run),
-        asked(&run, 2),
+        escalation_opened(&run, 2),
         Event::from(Box::new(money.clone())),
         resumed(),
         EscalationResolved::by_hand(Some(run.session_id(1))).into(),

@@ -3,30 +3,40 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use rusqlite::{Connection, params};
 use unstuck_core::Kind;
-use unstuck_core::event::{CallOutcome, CallRecord, Event, EventRecord};
-use unstuck_core::views::RunSummary;
+use unstuck_core::event::{ApiCallOutcome, ApiCallRecord, Event, EventRecord};
+use unstuck_core::views::{FailureAnalytics, RunSummary};
 use unstuck_store::{
-    Dimension, FailureQuery, MaintenanceReport, MaintenanceTask, RecoveryQuery, StatsQuery,
+    CallFilter, CostSummary, Dimension, EscalationFilter, EscalationRow, EscalationStatus,
+    FailurePage, FailureQuery, MaintenanceReport, MaintenanceTask, NewOutboxMessage, OutboxFilter,
+    OutboxMessage, ProjectSummary, RecoveryStatisticsQuery, RecoveryStatisticsReport, RunFilter,
+    SpendingQuery, StatsQuery, Store, StoredCall,
 };
 
 use super::bare;
+use crate::contract::questions::{answer, escalation_opened};
 use crate::contract::{Place, wait};
 use crate::samples::{
     START, answering, append, attempt_started, builder_started, call_failed, called, end, failed,
-    pipeline_started, run, started, started_in, succeeded,
+    later, pipeline_started, run, started, started_in, succeeded,
 };
 
-const FIRST_SCHEMA: &str = include_str!("../../../migrations/sqlite/0001_events.sql");
-
-const FIFTH_SCHEMA: [&str; 5] = [
-    FIRST_SCHEMA,
+/// The migrations up to the last schema before the present one.
+const MIGRATIONS: [&str; 11] = [
+    include_str!("../../../migrations/sqlite/0001_events.sql"),
     include_str!("../../../migrations/sqlite/0002_hourly.sql"),
     include_str!("../../../migrations/sqlite/0003_outbox.sql"),
     include_str!("../../../migrations/sqlite/0004_questions.sql"),
     include_str!("../../../migrations/sqlite/0005_calls.sql"),
+    include_str!("../../../migrations/sqlite/0006_dashboard.sql"),
+    include_str!("../../../migrations/sqlite/0007_many_questions.sql"),
+    include_str!("../../../migrations/sqlite/0008_daily.sql"),
+    include_str!("../../../migrations/sqlite/0009_upstreams.sql"),
+    include_str!("../../../migrations/sqlite/0010_told.sql"),
+    include_str!("../../../migrations/sqlite/0011_truncated_calls.sql"),
 ];
 
 /// Returns a store of schema 1 with one run.
@@ -34,7 +44,7 @@ fn old_store() -> (Place, Vec<EventRecord>) {
     let place = Place::new();
     fs::create_dir_all(place.file().parent().unwrap()).unwrap();
     let connection = bare(&place);
-    connection.execute_batch(FIRST_SCHEMA).unwrap();
+    connection.execute_batch(MIGRATIONS[0]).unwrap();
     connection
         .pragma_update(None, "application_id", 0x756e_7374)
         .unwrap();
@@ -85,81 +95,183 @@ fn keep(connection: &Connection, seq: u64, event: Event) -> EventRecord {
     }
 }
 
-/// Returns a store of schema 5 with everything that it can hold.
-fn fifth_store(present: &Place) -> Place {
+/// Returns a store of an older schema with everything of a present store that it can hold.
+fn downgraded_store(present: &Place, version: usize) -> Place {
     let place = Place::new();
     fs::create_dir_all(place.file().parent().unwrap()).unwrap();
     let connection = bare(&place);
-    for schema in FIFTH_SCHEMA {
+    for schema in &MIGRATIONS[..version] {
         connection.execute_batch(schema).unwrap();
     }
     let attach = "ATTACH ?1 AS present";
     let file = present.file().display().to_string();
     connection.execute(attach, [file]).unwrap();
-    let old = "SELECT id, call, run, session, project, at, protocol, endpoint, upstream, asked_model, model, stream,
-        outcome, status, kind, attempts, waited_ms, first_byte_ms, duration_ms, sent_bytes, input_tokens,
-        cached_tokens, output_tokens, cost_nanos";
+    let tables =
+        "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name <> 'sqlite_sequence'";
+    for table in texts(&connection, tables) {
+        let count = column_names(&connection, "main", &table).len();
+        // Columns are renamed and added at the end, never moved.
+        let columns = column_names(&connection, "present", present_name(&table));
+        let sql = format!(
+            "INSERT INTO main.{table} SELECT {} FROM present.{}",
+            columns[..count].join(", "),
+            present_name(&table)
+        );
+        connection.execute(&sql, []).unwrap();
+    }
+    if (2..6).contains(&version) {
+        let sql = "DELETE FROM hourly WHERE outcome = 'recovered'";
+        connection.execute(sql, []).unwrap();
+    }
+    if (5..11).contains(&version) {
+        for table in ["calls", "spent"] {
+            let sql = format!("UPDATE {table} SET outcome = 'cut' WHERE outcome = 'truncated'");
+            assert_eq!(connection.execute(&sql, []).unwrap(), 1);
+        }
+    }
     connection
         .execute_batch(&format!(
-            "INSERT INTO events SELECT * FROM present.events;
-            INSERT INTO sessions SELECT * FROM present.sessions;
-            INSERT INTO runs SELECT * FROM present.runs;
-            INSERT INTO hourly SELECT * FROM present.hourly WHERE outcome <> 'recovered';
-            INSERT INTO questions SELECT * FROM present.questions;
-            INSERT INTO calls {old} FROM present.calls;
-            INSERT INTO spent SELECT * FROM present.spent;
-            PRAGMA application_id = 0x756e7374; PRAGMA user_version = 5;"
+            "PRAGMA application_id = 0x756e7374; PRAGMA user_version = {version};"
         ))
         .unwrap();
     place
 }
 
-/// Dashboard counts include events from before they were kept.
-#[test]
-fn failures_before_the_migration_are_counted() {
-    let present = Place::new();
-    let store = wait(present.open());
+/// Returns the present name of a table of an older schema.
+fn present_name(table: &str) -> &str {
+    table
+}
+
+fn column_names(connection: &Connection, schema: &str, table: &str) -> Vec<String> {
+    let sql = format!("SELECT name FROM pragma_table_info('{table}', '{schema}') ORDER BY cid");
+    texts(connection, &sql)
+}
+
+fn texts(connection: &Connection, sql: &str) -> Vec<String> {
+    let mut statement = connection.prepare(sql).unwrap();
+    let rows = statement.query_map([], |row| row.get(0)).unwrap();
+    rows.map(Result::unwrap).collect()
+}
+
+/// Returns a store in which every table but those of settings and upstreams has rows.
+fn present_store() -> Place {
+    let place = Place::new();
+    let store = wait(place.open());
     let (driven, client) = (run(1), run(2));
-    let answer = answering(Kind::Timeout, None);
-    let helped = end(&driven, 10, Some(0.5), Some(answer));
+    let cause = answering(Kind::Timeout, None);
+    let helped = end(&driven, 10, Some(0.5), Some(cause));
     let events = [
         pipeline_started("/home/me/shop"),
         builder_started(&driven, "Build it"),
         attempt_started(&driven, 1),
         failed(end(&driven, 10, None, None), Kind::Timeout),
+        escalation_opened(&driven, 1),
+        escalation_opened(&driven, 2),
         succeeded(helped),
     ];
-    wait(store.append(append(&driven, events))).unwrap();
+    let message = NewOutboxMessage {
+        event: 4,
+        event_name: "escalation".into(),
+        target: "command".into(),
+        body: "a request".into(),
+        group: "requests".into(),
+        window: Duration::ZERO,
+    };
+    let append_events = append(&driven, events).with_messages(vec![message]);
+    wait(store.append(append_events)).unwrap();
+    wait(store.append(answer(&driven, 1, "mia", later(1)))).unwrap();
     let line = "429: try again in 7 s";
     let events = [started_in(&client, ""), call_failed(&client, "a", line)];
     wait(store.append(append(&client, events))).unwrap();
-    let given_up = |run| CallRecord {
-        outcome: CallOutcome::Failed,
+    let given_up = |run| ApiCallRecord {
+        outcome: ApiCallOutcome::Failed,
         kind: Some(Kind::RateLimit),
         ..called(run, "a", 2)
     };
-    let calls = vec![given_up(&client), given_up(&driven)];
+    let truncated = ApiCallRecord {
+        outcome: ApiCallOutcome::Truncated,
+        ..called(&client, "b", 3)
+    };
+    let calls = vec![given_up(&client), given_up(&driven), truncated];
     wait(store.record_calls(calls)).unwrap();
-    let query = FailureQuery::default();
-    let expected = wait(store.failure_analytics(&query)).unwrap();
-    assert_eq!(expected.total_failures, 2);
-    let listed = wait(store.failure_page(&query, None, 9)).unwrap();
-    let recovered = wait(store.recovery_report(&RecoveryQuery::default())).unwrap();
-    assert_eq!(recovered.total.recoveries, 1);
-    let projects = wait(store.projects()).unwrap();
-    // Usage reported by an attempt, and a call without an attempt.
-    assert_eq!(projects[0].cost_usd, 0.75);
     wait(store.close()).unwrap();
+    place
+}
 
-    let place = fifth_store(&present);
-    let store = wait(place.open());
-    assert_eq!(wait(store.failure_analytics(&query)).unwrap(), expected);
-    assert_eq!(wait(store.failure_page(&query, None, 9)).unwrap(), listed);
-    assert_eq!(wait(store.projects()).unwrap(), projects);
-    let filled = wait(store.recovery_report(&RecoveryQuery::default())).unwrap();
-    assert_eq!(filled, recovered);
-    let checked = wait(store.maintain(MaintenanceTask::Check)).unwrap();
-    assert!(matches!(checked, MaintenanceReport::Checked { findings, .. } if findings.is_empty()));
+/// The results of the queries about a store.
+#[derive(Debug, PartialEq)]
+struct Contents {
+    runs: Vec<RunSummary>,
+    recoveries: RecoveryStatisticsReport,
+    escalations: Vec<EscalationRow>,
+    messages: Option<Vec<OutboxMessage>>,
+    calls: Option<CallContents>,
+}
+
+/// The results that depend on the calls.
+#[derive(Debug, PartialEq)]
+struct CallContents {
+    calls: Vec<StoredCall>,
+    spending: Vec<CostSummary>,
+    projects: Vec<ProjectSummary>,
+    analytics: FailureAnalytics,
+    failures: FailurePage,
+}
+
+impl Contents {
+    /// Reads a store without that which a store of this version could not hold.
+    fn read(store: &Store, version: usize) -> Self {
+        let query = FailureQuery::default();
+        let calls = || CallContents {
+            calls: wait(store.calls(&CallFilter::default())).unwrap(),
+            spending: wait(store.spending(&SpendingQuery::default())).unwrap(),
+            projects: wait(store.projects()).unwrap(),
+            analytics: wait(store.failure_analytics(&query)).unwrap(),
+            failures: wait(store.failure_page(&query, None, 9)).unwrap(),
+        };
+        let messages = || wait(store.outbox_messages(&OutboxFilter::default())).unwrap();
+        let mut runs = wait(store.runs(&RunFilter::default())).unwrap();
+        if version < 5 {
+            for run in &mut runs {
+                (run.cost_usd, run.tokens, run.unpriced_count) = (0.0, 0, 0);
+                run.model = None;
+            }
+        }
+        Self {
+            runs,
+            recoveries: wait(store.recovery_report(&RecoveryStatisticsQuery::default())).unwrap(),
+            escalations: wait(store.escalations(&EscalationFilter {
+                status: EscalationStatus::Any,
+                ..EscalationFilter::default()
+            }))
+            .unwrap(),
+            messages: (version >= 3).then(messages),
+            calls: (version >= 5).then(calls),
+        }
+    }
+}
+
+#[test]
+fn store_of_every_older_schema_is_migrated() {
+    let present = present_store();
+    for version in 1..=MIGRATIONS.len() {
+        let place = downgraded_store(&present, version);
+        let store = wait(place.open());
+        let expected = Contents::read(&wait(present.open()), version);
+        assert_eq!(Contents::read(&store, version), expected, "{version}");
+        let checked = wait(store.maintain(MaintenanceTask::Check)).unwrap();
+        let MaintenanceReport::Checked { findings, .. } = checked else {
+            panic!("{checked:?}");
+        };
+        assert_eq!(findings, [], "{version}");
+    }
+    let all = Contents::read(&wait(present.open()), MIGRATIONS.len());
+    let calls = all.calls.unwrap();
+    assert_eq!(calls.analytics.total_failures, 3);
+    // Usage reported by an attempt, and calls without an attempt.
+    assert_eq!(calls.projects[0].cost_usd, 0.75);
+    assert_eq!(all.recoveries.total.recoveries, 1);
+    assert_eq!(all.escalations.len(), 2);
 }
 
 fn aside(place: &Place, suffix: &str) -> PathBuf {

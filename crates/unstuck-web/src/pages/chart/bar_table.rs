@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::axis::Unit;
-use super::{Tone, format_coordinate};
+use super::{ChartTone, format_coordinate};
 
 /// A row of the chart.
 #[derive(Debug, Clone)]
@@ -21,7 +21,7 @@ pub(crate) fn bar_table(
     caption: &str,
     heads: [&str; 2],
     unit: Unit,
-    tone: Tone,
+    tone: ChartTone,
     all: &[BarRow],
 ) -> Markup {
     // Shares are relative to the total, counts to the greatest value.

@@ -5,12 +5,12 @@
 
 mod axis;
 mod bar_table;
-mod inline;
+mod inline_charts;
 
 pub(crate) use axis::{Axis, Unit};
 pub(crate) use bar_table::{BarRow, bar_table};
-pub(crate) use inline::{
-    HeatCell, LastAttempt, attempt_dots, gauge, heat_strip, share_bar, sparkline,
+pub(crate) use inline_charts::{
+    HeatCell, LastAttemptState, attempt_dots, gauge, heat_strip, share_bar, sparkline,
 };
 
 use maud::{Markup, html};
@@ -24,14 +24,14 @@ const MAX_STEPS: u32 = 4;
 
 /// The meaning of high values, which decides the color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tone {
+pub(crate) enum ChartTone {
     /// Neutral.
     Plain,
     /// High values are bad.
     Bad,
 }
 
-impl Tone {
+impl ChartTone {
     const fn class(self, plain: &'static str, bad: &'static str) -> &'static str {
         match self {
             Self::Plain => plain,
@@ -63,7 +63,7 @@ pub(crate) struct ChartSeries<'a> {
     /// Unit of the values.
     pub(crate) unit: Unit,
     /// Meaning of high values.
-    pub(crate) tone: Tone,
+    pub(crate) tone: ChartTone,
     /// Data points.
     pub(crate) points: &'a [ChartPoint],
 }
@@ -198,7 +198,7 @@ fn data_table(series: ChartSeries<'_>) -> Markup {
         details data-key={ "numbers-" (series.id) } {
             summary { "Numbers" span class="hidden-visually" { " of " (series.title) } }
             table class="table tight" {
-                thead { tr { th scope="col" { (series.x_label) } th scope="col" class="number" { (series.title) } th scope="col" { "Of" } } }
+                thead { tr { th scope="col" { (series.x_label) } th scope="col" class="number" { (series.title) } th scope="col" { "Details" } } }
                 tbody {
                     @for point in series.points {
                         tr { th scope="row" { (point.label) } td class="number" { (series.format_value(point)) } td { (point.note) } }

@@ -14,7 +14,7 @@ fn series(points: &[ChartPoint]) -> ChartSeries<'_> {
         title: "Failure rate",
         x_label: "Day",
         unit: Unit::Share,
-        tone: Tone::Bad,
+        tone: ChartTone::Bad,
         points,
     }
 }
@@ -86,7 +86,7 @@ fn coordinates_are_short() {
 
 #[test]
 fn attempt_dots_show_all_allowed_attempts() {
-    let shown = attempt_dots(2, Some(4), LastAttempt::UnderWay).into_string();
+    let shown = attempt_dots(2, Some(4), LastAttemptState::UnderWay).into_string();
     assert_eq!(
         (
             shown.matches("done").count(),

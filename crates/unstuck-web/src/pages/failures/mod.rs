@@ -1,8 +1,10 @@
 //! Failures page: counts by kind, place and day, and what recovery saved.
 
-mod recovery;
+mod recovery_statistics;
 
-pub(crate) use recovery::{DailyRecoveryTime, RecoverySavings, RecoverySummary, StrategyOutcomes};
+pub(crate) use recovery_statistics::{
+    DailyRecoveryTime, RecoverySavings, RecoveryStatistics, StrategyOutcomes,
+};
 
 use std::collections::BTreeMap;
 
@@ -10,10 +12,10 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use unstuck_core::{Kind, Timestamp};
 
-use super::chart::{self, BarRow, ChartPoint, ChartSeries, HeatCell, Tone, Unit};
+use super::chart::{self, BarRow, ChartPoint, ChartSeries, ChartTone, HeatCell, Unit};
 use super::layout::{self, NavItem, PageFrame};
-use super::parts::text::percent_encoded;
-use super::parts::{empty_state, money, text, time};
+use super::parts::sanitized_text::percent_encoded;
+use super::parts::{empty_state, money, sanitized_text, time};
 use crate::model::ProjectResponse;
 
 /// Query parameters of the page.
@@ -107,7 +109,7 @@ pub(crate) struct FailuresPage {
     /// Most common messages.
     pub(crate) messages: Vec<RecurringFailure>,
     /// Recovery statistics.
-    pub(crate) recovery: RecoverySummary,
+    pub(crate) recovery: RecoveryStatistics,
 }
 
 /// Renders the page.
@@ -154,7 +156,7 @@ fn api_query(view: &FailuresPage) -> String {
 fn filters(view: &FailuresPage) -> Markup {
     let asked = &view.query;
     html! {
-        form class="filters card" method="get" action="/failures" role="search" aria-label="Which failures" {
+        form class="filters card" method="get" action="/failures" role="search" aria-label="Filter failures" {
             div class="field" { label for="days" { "Time" }
                 select id="days" name="days" {
                     @for (days, name) in [(1, "Today (UTC)"), (7, "7 days"), (14, "14 days"), (30, "30 days"), (90, "90 days")] {
@@ -164,7 +166,7 @@ fn filters(view: &FailuresPage) -> Markup {
             div class="field" { label for="project" { "Project" }
                 select id="project" name="project" {
                     option value="" { "All" }
-                    @for one in &view.projects { option value=(one.id) selected[asked.project == one.id] { (text::one_line(&one.name, 60)) } }
+                    @for one in &view.projects { option value=(one.id) selected[asked.project == one.id] { (sanitized_text::one_line(&one.name, 60)) } }
                 } }
             div class="field" { label for="kind" { "Kind" }
                 select id="kind" name="kind" {
@@ -172,8 +174,8 @@ fn filters(view: &FailuresPage) -> Markup {
                     @for kind in Kind::ALL { option value=(kind.name()) selected[asked.kind == kind.name()] { (kind.name()) } }
                 } }
             div class="field" { label for="model" { "Model" }
-                input id="model" name="model" maxlength="200" value=(text::one_line(&asked.model, 200)) list="models" placeholder="All";
-                datalist id="models" { @for (model, _) in view.models.iter().filter(|(model, _)| !model.is_empty()) { option value=(text::one_line(model, 200)) {} } }
+                input id="model" name="model" maxlength="200" value=(sanitized_text::one_line(&asked.model, 200)) list="models" placeholder="All";
+                datalist id="models" { @for (model, _) in view.models.iter().filter(|(model, _)| !model.is_empty()) { option value=(sanitized_text::one_line(model, 200)) {} } }
             }
             button type="submit" { "Show" }
         }
@@ -186,27 +188,27 @@ fn content(view: &FailuresPage) -> Markup {
     html! {
         div data-part="told" data-about="attempt_failed attempt_succeeded call_finished run_finished" {
             @if tries == 0 && failed == 0 {
-                section { (empty_state::empty_state("Nothing was tried in this time.", "Choose a longer time. What runs like this is counted:", Some("unstuck exec -- claude -p 'fix the failing tests'"))) }
+                section { (empty_state::empty_state("No attempts in this period.", "Choose a longer period, or run something with unstuck:", Some("unstuck exec -- claude -p 'fix the failing tests'"))) }
             } @else {
                 (summary_figures(view, failed, tries))
                 (day_charts(view))
                 div class="two" {
-                    (count_table("By kind", "Kind", view.kinds.iter().map(|(kind, count)| (html! { a href={ "/failures?days=" (view.query.days()) "&project=" (percent_encoded(&view.query.project)) "&model=" (percent_encoded(&view.query.model)) "&kind=" (percent_encoded(kind)) } { code { (text::one_line(kind, 60)) } } }, *count))))
+                    (count_table("By kind", "Kind", view.kinds.iter().map(|(kind, count)| (html! { a href={ "/failures?days=" (view.query.days()) "&project=" (percent_encoded(&view.query.project)) "&model=" (percent_encoded(&view.query.model)) "&kind=" (percent_encoded(kind)) } { code { (sanitized_text::one_line(kind, 60)) } } }, *count))))
                     (count_table("By model", "Model", view.models.iter().map(|(model, count)| (model_name(model), *count))))
-                    (count_table("By project", "Project", view.by_project.iter().map(|(root, count)| (html! { span title=(text::one_line(root, 300)) { (text::one_line(text::directory_name(root), 80)) } }, *count))))
+                    (count_table("By project", "Project", view.by_project.iter().map(|(root, count)| (html! { span title=(sanitized_text::one_line(root, 300)) { (sanitized_text::one_line(sanitized_text::directory_name(root), 80)) } }, *count))))
                     (count_table("By prompt pattern", "Role and prompt", view.prompts.iter().map(|(role, template, count)| (html! {
-                        @if !role.is_empty() { span class="strong" { (text::one_line(role, 60)) } " " } span class="small mono" { (text::one_line(template, 160)) }
+                        @if !role.is_empty() { span class="strong" { (sanitized_text::one_line(role, 60)) } " " } span class="small mono" { (sanitized_text::one_line(template, 160)) }
                     }, *count))))
                 }
                 (message_table(view))
-                (recovery::section(view))
+                (recovery_statistics::section(view))
             }
         }
     }
 }
 
 fn model_name(model: &str) -> Markup {
-    html! { @if model.is_empty() { span class="dim" { "not known" } } @else { (text::one_line(model, 100)) } }
+    html! { @if model.is_empty() { span class="dim" { "unknown" } } @else { (sanitized_text::one_line(model, 100)) } }
 }
 
 fn summary_figures(view: &FailuresPage, failed: u64, tries: u64) -> Markup {
@@ -217,13 +219,13 @@ fn summary_figures(view: &FailuresPage, failed: u64, tries: u64) -> Markup {
     };
     let saved = &view.recovery.saved;
     html! {
-        section aria-label="In short" {
+        section aria-label="Summary" {
             div class="tiles" {
-                div class="card tile" { span class="big" { (failed) } span class="name" { "failed of " (money::pluralize(tries, "try").replace("trys", "tries")) } }
+                div class="card tile" { span class="big" { (failed) } span class="name" { "failed of " (money::pluralize(tries, "attempt")) } }
                 div class="card tile" { span class="big" { (Unit::Share.format(rate)) } span class="name" { "failure rate" } }
                 div class="card tile" { span class="big" { (saved.runs) } span class="name" { "runs recovered" } }
-                div class="card tile" { span class="big" { (recovery::short_time(&view.recovery)) } span class="name" { "median time to recovery" } }
-                div class="card tile" { span class="big" { "≈ " (saved.person_minutes(view.query.minutes())) } span class="name" { "of a person's time saved" } }
+                div class="card tile" { span class="big" { (recovery_statistics::short_time(&view.recovery)) } span class="name" { "median time to recovery" } }
+                div class="card tile" { span class="big" { "≈ " (saved.person_minutes(view.query.minutes())) } span class="name" { "of manual work saved" } }
             }
         }
     }
@@ -264,7 +266,7 @@ fn day_charts(view: &FailuresPage) -> Markup {
         .map(|(name, day)| ChartPoint {
             label: short_day(name),
             value: Some(day.failed as f64),
-            note: format!("of {} tries", day.tries),
+            note: format!("of {}", money::pluralize(day.tries, "attempt")),
         })
         .collect();
     let cells: Vec<_> = days
@@ -282,10 +284,10 @@ fn day_charts(view: &FailuresPage) -> Markup {
     html! {
         section aria-label="By day" {
             div class="two" {
-                div class="card" { (chart::column_chart(ChartSeries { id: "count", title: "Failures by day", x_label: "Day (UTC)", unit: Unit::Count, tone: Tone::Bad, points: &counts })) }
+                div class="card" { (chart::column_chart(ChartSeries { id: "count", title: "Failures by day", x_label: "Day (UTC)", unit: Unit::Count, tone: ChartTone::Bad, points: &counts })) }
                 div class="card stack" {
-                    (chart::line_chart(ChartSeries { id: "rate", title: "Failure rate by day", x_label: "Day (UTC)", unit: Unit::Share, tone: Tone::Bad, points: &rates }))
-                    (chart::heat_strip("Failure rate by day as a strip, the darker the more", &cells))
+                    (chart::line_chart(ChartSeries { id: "rate", title: "Failure rate by day", x_label: "Day (UTC)", unit: Unit::Share, tone: ChartTone::Bad, points: &rates }))
+                    (chart::heat_strip("Failure rate by day; darker is higher", &cells))
                 }
             }
         }
@@ -319,8 +321,8 @@ fn count_table(title: &str, head: &str, all: impl Iterator<Item = (Markup, u64)>
     html! {
         section class="card" {
             h2 { (title) }
-            @if rows.is_empty() { p class="dim" { "Nothing is known." } }
-            @else { (chart::bar_table(title, [head, "Failures"], Unit::Count, Tone::Plain, &rows)) }
+            @if rows.is_empty() { p class="dim" { "No data." } }
+            @else { (chart::bar_table(title, [head, "Failures"], Unit::Count, ChartTone::Plain, &rows)) }
         }
     }
 }
@@ -328,16 +330,16 @@ fn count_table(title: &str, head: &str, all: impl Iterator<Item = (Markup, u64)>
 fn message_table(view: &FailuresPage) -> Markup {
     html! {
         section aria-labelledby="messages-title" {
-            div class="section-head" { h2 id="messages-title" { "Most common messages" } span class="dim small" { "the same failure counts as one, whatever its numbers and paths" } }
+            div class="section-head" { h2 id="messages-title" { "Most common messages" } span class="dim small" { "grouped, with numbers and paths masked" } }
             div class="card flush" { table class="table folds" {
                 caption class="hidden-visually" { "Most common messages" }
-                thead { tr { th scope="col" { "Message" } th scope="col" { "Kind" } th scope="col" class="number" { "Times" } th scope="col" class="number" { "Last" } } }
+                thead { tr { th scope="col" { "Message" } th scope="col" { "Kind" } th scope="col" class="number" { "Count" } th scope="col" class="number" { "Last seen" } } }
                 tbody { @for one in &view.messages {
                     tr {
-                        th scope="row" { span class="mono" { (text::one_line(&one.message, 300)) } }
-                        td data-name="Kind" { span class="tag" title={ "fingerprint " (text::one_line(&one.fingerprint, 80)) } { (text::one_line(&one.kind, 60)) } }
-                        td data-name="Times" class="number" { (one.count) }
-                        td data-name="Last" class="number" { (time::ago(one.last_seen, view.frame.now)) }
+                        th scope="row" { span class="mono" { (sanitized_text::one_line(&one.message, 300)) } }
+                        td data-name="Kind" { span class="tag" title={ "fingerprint " (sanitized_text::one_line(&one.fingerprint, 80)) } { (sanitized_text::one_line(&one.kind, 60)) } }
+                        td data-name="Count" class="number" { (one.count) }
+                        td data-name="Last seen" class="number" { (time::ago(one.last_seen, view.frame.now)) }
                     }
                 } }
             } }

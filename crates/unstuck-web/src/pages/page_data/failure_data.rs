@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use unstuck_core::{Kind, Level};
+use unstuck_core::{Kind, RecoveryLevel};
 use unstuck_store::{
-    Dimension, FailureQuery, Metric, RecoveryQuery, StatsQuery, StatsRow, StrategySuccessCount,
+    Dimension, FailureQuery, Metric, RecoveryStatisticsQuery, StatsQuery, StatsRow,
+    StrategySuccessCount,
 };
 
 use super::load_frame;
@@ -13,9 +14,9 @@ use crate::auth::Identity;
 use crate::model::ProblemDetails;
 use crate::pages::failures::{
     DailyAttempts, DailyRecoveryTime, FailuresPage, FailuresPageQuery, RecoverySavings,
-    RecoverySummary, RecurringFailure, StrategyOutcomes,
+    RecoveryStatistics, RecurringFailure, StrategyOutcomes,
 };
-use crate::pages::parts::attempts::level_label;
+use crate::pages::parts::attempt_timeline::level_label;
 use crate::queries;
 use crate::server_state::WebState;
 
@@ -89,8 +90,8 @@ fn most_first(counts: BTreeMap<String, u64>) -> Vec<(String, u64)> {
 async fn recovery_summary(
     web: &WebState,
     of: &FailureQuery,
-) -> Result<RecoverySummary, ProblemDetails> {
-    let query = RecoveryQuery {
+) -> Result<RecoveryStatistics, ProblemDetails> {
+    let query = RecoveryStatisticsQuery {
         since: of.since,
         until: of.until,
         project: of.project.clone(),
@@ -107,7 +108,7 @@ async fn recovery_summary(
         median: counts.median_ms.map(Duration::from_millis),
         p90: counts.p90_ms.map(Duration::from_millis),
     });
-    Ok(RecoverySummary {
+    Ok(RecoveryStatistics {
         times: times.collect(),
         median: told.total.median_ms.map(Duration::from_millis),
         p90: told.total.p90_ms.map(Duration::from_millis),
@@ -142,10 +143,10 @@ async fn recovery_savings(
 /// Returns the display name of a level from its wire name.
 fn level_label_by_name(name: &str) -> String {
     let levels = [
-        Level::Same,
-        Level::Alternative,
-        Level::Clarify,
-        Level::Escalate,
+        RecoveryLevel::Same,
+        RecoveryLevel::Alternative,
+        RecoveryLevel::Clarify,
+        RecoveryLevel::Escalate,
     ];
     let found = levels.into_iter().find(|level| level.name() == name);
     found.map_or_else(|| name.to_owned(), |level| level_label(level).to_owned())

@@ -5,7 +5,7 @@ use unstuck_core::duration::HumanDuration;
 use unstuck_core::views::RunStatus;
 
 use super::controls::{Permissions, button, dialog, dialog_button};
-use super::{money, run_tables, text};
+use super::{money, run_tables, sanitized_text};
 use crate::model::{CostEstimateResponse, RetryPrompt, Run, SessionResponse};
 
 /// Returns true if the session ended successfully.
@@ -17,12 +17,14 @@ const fn is_finished(it: &SessionResponse) -> bool {
 fn retry_refusal(it: &SessionResponse, may: Permissions) -> Option<&'static str> {
     match it.status {
         _ if it.gateway_client().is_some() => {
-            Some("It only uses the gateway. Start it again where it was started.")
+            Some("This session only uses the gateway. Restart the client itself.")
         }
-        RunStatus::Running | RunStatus::Waiting if it.driven => {
-            Some("It is at work. Stop it first, or wait.")
+        RunStatus::Running | RunStatus::Waiting if it.supervised => {
+            Some("Session is running. Stop it first or wait.")
         }
-        _ if is_finished(it) && it.role.is_none() => Some("It is done. Start it anew."),
+        _ if is_finished(it) && it.role.is_none() => {
+            Some("Session has succeeded. Start a new run.")
+        }
         _ => may.answer_refusal(),
     }
 }
@@ -30,7 +32,7 @@ fn retry_refusal(it: &SessionResponse, may: Permissions) -> Option<&'static str>
 /// Returns why a session cannot be retried with options.
 fn retry_options_refusal(it: &SessionResponse, may: Permissions) -> Option<&'static str> {
     if is_finished(it) && it.role.is_some() {
-        Some("It is done, and is only run again as it is.")
+        Some("Session has succeeded. It can only be re-run unchanged.")
     } else {
         retry_refusal(it, may)
     }
@@ -39,7 +41,7 @@ fn retry_options_refusal(it: &SessionResponse, may: Permissions) -> Option<&'sta
 /// Returns why the model of a session cannot be switched.
 fn model_switch_refusal(it: &SessionResponse, may: Permissions) -> Option<&'static str> {
     if is_finished(it) {
-        Some("It is done. There is nothing to go on with.")
+        Some("Session has succeeded. There is nothing to continue.")
     } else {
         may.answer_refusal()
     }
@@ -51,8 +53,8 @@ pub(crate) fn session_buttons(it: &SessionResponse, may: Permissions) -> Markup 
         div class="actions" {
             (dialog_button("", "retry-plain", retry_refusal(it, may), "Retry"))
             (dialog_button("", "retry", retry_options_refusal(it, may), "Retry with error context"))
-            (dialog_button("", "escalate", model_switch_refusal(it, may), "Stronger model"))
-            @if it.driven && it.gateway_client().is_none() && is_active(it.status) { (dialog_button("danger", "stop", may.answer_refusal(), "Stop")) }
+            (dialog_button("", "escalate", model_switch_refusal(it, may), "Use a stronger model"))
+            @if it.supervised && it.gateway_client().is_none() && is_active(it.status) { (dialog_button("danger", "stop", may.answer_refusal(), "Stop")) }
         }
     }
 }
@@ -61,8 +63,8 @@ pub(crate) fn session_buttons(it: &SessionResponse, may: Permissions) -> Markup 
 pub(crate) fn run_buttons(run: &Run, sessions: &[SessionResponse], may: Permissions) -> Markup {
     html! {
         div class="actions" {
-            @if let [only] = sessions { a class="button" href={ "/sessions/" (only.id) } { "Retry, compare, escalate" } }
-            @if run.driven && run.gateway_client().is_none() && is_active(run.status) { (dialog_button("danger", "stop", may.answer_refusal(), "Stop")) }
+            @if let [only] = sessions { a class="button" href={ "/sessions/" (only.id) } { "Retry, compare, switch model" } }
+            @if run.supervised && run.gateway_client().is_none() && is_active(run.status) { (dialog_button("danger", "stop", may.answer_refusal(), "Stop")) }
         }
     }
 }
@@ -78,11 +80,11 @@ const fn is_active(status: RunStatus) -> bool {
 pub(crate) fn session_dialogs(it: &SessionResponse, may: Permissions) -> Markup {
     html! {
         (dialog("retry", "Retry with error context", "retry-form"))
-        (dialog("escalate", "Go on with a stronger model", "escalate-form"))
+        (dialog("escalate", "Continue with a stronger model", "escalate-form"))
         dialog id="retry-plain" aria-labelledby="retry-plain-title" {
-            form class="inside" data-api={ "/api/sessions/" (it.id) "/retry" } data-done="The retry has begun." {
+            form class="inside" data-api={ "/api/sessions/" (it.id) "/retry" } data-done="Retry started." {
                 h2 id="retry-plain-title" { "Retry" }
-                p { "The same again, from where it failed. The attempts before are kept." }
+                p { "Retries from where it failed, without changes. Earlier attempts are kept." }
                 (retry_options(it, "plain"))
                 p class="says" role="alert" {}
                 (dialog_buttons("Retry", may.answer_refusal()))
@@ -97,13 +99,13 @@ fn retry_options(it: &SessionResponse, prefix: &str) -> Markup {
         div class="fields" {
             div class="field" {
                 label for={ (prefix) "-model" } { "Model" }
-                input id={ (prefix) "-model" } name="model" data-type="optional" maxlength="200" placeholder=(text::one_line(it.model.as_deref().unwrap_or("as before"), 80));
-                p class="hint" { "Leave it empty to keep it." }
+                input id={ (prefix) "-model" } name="model" data-type="optional" maxlength="200" placeholder=(sanitized_text::one_line(it.model.as_deref().unwrap_or("unchanged"), 80));
+                p class="hint" { "Leave empty to keep the current model." }
             }
             div class="field" {
-                label for={ (prefix) "-timeout" } { "May take" }
-                input id={ (prefix) "-timeout" } name="timeout" data-type="optional" maxlength="40" placeholder=(it.timeout_ms.map_or_else(|| "as before".to_owned(), |ms| HumanDuration(std::time::Duration::from_millis(ms)).to_string()));
-                p class="hint" { "Such as 20m." }
+                label for={ (prefix) "-timeout" } { "Time limit" }
+                input id={ (prefix) "-timeout" } name="timeout" data-type="optional" maxlength="40" placeholder=(it.timeout_ms.map_or_else(|| "unchanged".to_owned(), |ms| HumanDuration(std::time::Duration::from_millis(ms)).to_string()));
+                p class="hint" { "For example, 20m." }
             }
         }
     }
@@ -121,14 +123,14 @@ fn dialog_buttons(does: &str, refused: Option<&str>) -> Markup {
 /// Renders the form with the prompt of a retry, to read and edit.
 pub(crate) fn retry_form(it: &SessionResponse, prompt: &RetryPrompt) -> Markup {
     html! {
-        form class="stack" data-api={ "/api/sessions/" (it.id) "/retry" } data-base=r#"{"withContext":true}"# data-done="The retry has begun." {
+        form class="stack" data-api={ "/api/sessions/" (it.id) "/retry" } data-base=r#"{"withContext":true}"# data-done="Retry started." {
             p class="small dim" {
-                @if prompt.continues { "The agent's conversation goes on; this is sent as the next message." } @else { "A new conversation begins with this." }
+                @if prompt.continues { "Continues the agent's conversation. This is sent as the next message." } @else { "Starts a new conversation with this prompt." }
             }
             div class="field" {
-                label for="retry-prompt" { "What will be sent" }
+                label for="retry-prompt" { "Prompt to send" }
                 textarea id="retry-prompt" name="prompt" rows="14" maxlength="400000" aria-describedby="retry-prompt-hint" { (prompt.prompt) }
-                p id="retry-prompt-hint" class="hint" { "The error, the output that failed and the instruction to avoid the same mistake. Change what you like." }
+                p id="retry-prompt-hint" class="hint" { "Contains the error, the failed output and an instruction to avoid the same mistake. Edit as needed." }
             }
             (retry_options(it, "retry"))
             p class="says" role="alert" {}
@@ -140,15 +142,15 @@ pub(crate) fn retry_form(it: &SessionResponse, prompt: &RetryPrompt) -> Markup {
 /// Renders the form of a model switch: both models, the cost and what is preserved.
 pub(crate) fn model_switch_form(it: &SessionResponse, estimate: &CostEstimateResponse) -> Markup {
     html! {
-        form class="stack" data-api={ "/api/sessions/" (it.id) "/escalate" } data-base=r#"{"confirm":true}"# data-done="The session goes on with the stronger model." {
+        form class="stack" data-api={ "/api/sessions/" (it.id) "/escalate" } data-base=r#"{"confirm":true}"# data-done="The session continues with the stronger model." {
             dl class="kv" {
                 dt { "From" } dd { (run_tables::model_name(estimate.from_model.as_deref().or(it.model.as_deref()))) }
                 dt { "To" } dd { (run_tables::model_name(estimate.to_model.as_deref())) }
-                dt { "Estimated cost" } dd { span class="strong" { (estimate.usd.map_or_else(|| "not known".to_owned(), money::signed_usd)) } div class="small dim" { (text::one_line(&estimate.formula, 400)) } }
-                @if !estimate.preserved.is_empty() { dt { "What is kept" } dd { (text::one_line(&estimate.preserved, 400)) } }
+                dt { "Estimated cost" } dd { span class="strong" { (estimate.usd.map_or_else(|| "unknown".to_owned(), money::signed_usd)) } div class="small dim" { (sanitized_text::one_line(&estimate.formula, 400)) } }
+                @if !estimate.preserved.is_empty() { dt { "Preserved" } dd { (sanitized_text::one_line(&estimate.preserved, 400)) } }
             }
             p class="says" role="alert" {}
-            (dialog_buttons("Go on with it", None))
+            (dialog_buttons("Switch model", None))
         }
     }
 }
@@ -157,9 +159,9 @@ pub(crate) fn model_switch_form(it: &SessionResponse, estimate: &CostEstimateRes
 pub(crate) fn stop_dialog(run: &str, may: Permissions) -> Markup {
     html! {
         dialog id="stop" aria-labelledby="stop-title" {
-            form class="inside" data-api={ "/api/runs/" (run) "/stop" } data-done="The run stops." {
+            form class="inside" data-api={ "/api/runs/" (run) "/stop" } data-done="Stopping the run." {
                 h2 id="stop-title" { "Stop this run?" }
-                p { "Its processes are ended now. What it did is kept; " code { "unstuck resume " (text::one_line(run, 40)) } " takes it up again." }
+                p { "Its processes are terminated. Progress is kept; to continue later, run " code { "unstuck resume " (sanitized_text::one_line(run, 40)) } "." }
                 p class="says" role="alert" {}
                 div class="actions" {
                     button type="button" class="plain" data-close { "Cancel" }

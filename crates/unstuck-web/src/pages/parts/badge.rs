@@ -32,11 +32,11 @@ pub(crate) const fn status_label(status: RunStatus) -> &'static str {
     match status {
         RunStatus::Running => "Running",
         RunStatus::Waiting => "Waiting",
-        RunStatus::AwaitingHuman => "Needs you",
+        RunStatus::AwaitingHuman => "Needs your input",
         RunStatus::Succeeded => "Succeeded",
         RunStatus::Recovered => "Recovered",
         RunStatus::Failed => "Failed",
-        RunStatus::Interrupted => "Stopped",
+        RunStatus::Interrupted => "Interrupted",
         RunStatus::Crashed => "Crashed",
     }
 }
@@ -46,7 +46,7 @@ pub(crate) fn outcome_badge(name: &str) -> Markup {
     match name {
         "running" => badge("is-busy", Icon::Running, "Running"),
         "succeeded" => badge("is-ok", Icon::Check, "Succeeded"),
-        "interrupted" => badge("is-gone", Icon::Stopped, "Cut off"),
+        "interrupted" => badge("is-gone", Icon::Stopped, "Interrupted"),
         _ => badge("is-bad", Icon::Cross, "Failed"),
     }
 }
@@ -54,10 +54,10 @@ pub(crate) fn outcome_badge(name: &str) -> Markup {
 /// Returns the display name of an escalation kind.
 pub(crate) fn escalation_kind_label(name: &str) -> &'static str {
     match name {
-        "recovery_approval_required" => "Wants to run a repair",
-        "cost_confirmation" => "Wants to spend money",
-        "stuck" => "Goes in circles",
-        _ => "Cannot go on alone",
+        "recovery_approval_required" => "Repair needs approval",
+        "cost_confirmation" => "Cost needs approval",
+        "stuck" => "Stuck in a loop",
+        _ => "Blocked",
     }
 }
 

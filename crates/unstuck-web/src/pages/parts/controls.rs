@@ -14,14 +14,13 @@ pub(crate) struct Permissions {
 impl Permissions {
     /// Returns why answering is not allowed, or `None` if it is.
     pub(crate) fn answer_refusal(self) -> Option<&'static str> {
-        (!self.can_answer)
-            .then_some("You can only read. Open the link that `unstuck serve` prints.")
+        (!self.can_answer).then_some("Read-only access. Open the link printed by `unstuck serve`.")
     }
 
     /// Returns why changing settings is not allowed, or `None` if it is.
     pub(crate) fn change_refusal(self) -> Option<&'static str> {
         (!self.can_change)
-            .then_some("Only an admin can change this. Open the link that `unstuck serve` prints.")
+            .then_some("Requires the admin scope. Open the link printed by `unstuck serve`.")
     }
 }
 
@@ -62,7 +61,7 @@ pub(crate) fn action_dialog(id: &str, title: &str, path: &str) -> Markup {
         dialog id=(id) aria-labelledby={ (id) "-title" } {
             div class="inside" {
                 h2 id={ (id) "-title" } { (title) }
-                div data-load=(id) data-post=(path) { p class="dim" { "Trying it on a copy…" } }
+                div data-load=(id) data-post=(path) { p class="dim" { "Running on a copy…" } }
             }
         }
     }

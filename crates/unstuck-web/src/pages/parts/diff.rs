@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use similar::{ChangeTag, TextDiff};
 
-use super::text;
+use super::sanitized_text;
 
 /// Number of context lines around a change.
 const CONTEXT_LINES: usize = 2;
@@ -13,7 +13,7 @@ const MAX_LINES: usize = 400;
 
 /// Renders the changed lines with some context; `None` if the texts are equal.
 pub(crate) fn diff(label: &str, before: &str, after: &str) -> Option<Markup> {
-    let (before, after) = (text::lines(before), text::lines(after));
+    let (before, after) = (sanitized_text::lines(before), sanitized_text::lines(after));
     if before == after {
         return None;
     }

@@ -5,10 +5,10 @@ use unstuck_core::Timestamp;
 
 use super::controls::{Permissions, dialog_button};
 use super::icon::Icon;
-use super::{badge, evidence, money, text, time};
+use super::{badge, evidence, money, sanitized_text, time};
 use crate::model::{
-    AnswerKind, AnswerOption, ChangedSetting, EscalationResponse, ExecutionConditions,
-    PreviewedFile, RepairPreview,
+    AnswerKind, AnswerOption, ChangedSetting, EscalationResponse, PreviewedFile,
+    RepairExecutionConditions, RepairPreview,
 };
 
 /// Renders an escalation as a card: what happened, which run, and a link to answer.
@@ -17,10 +17,10 @@ pub(crate) fn escalation_card(asked: &EscalationResponse, now: Timestamp) -> Mar
         article class="card needs stack" data-key={ "question-" (asked.id) } aria-labelledby={ "q-" (asked.id) } {
             (header(asked, now))
             (activity(asked))
-            h3 id={ "q-" (asked.id) } { a href={ "/inbox/" (asked.id) } { (text::one_line(&asked.reason, 240)) } }
+            h3 id={ "q-" (asked.id) } { a href={ "/inbox/" (asked.id) } { (sanitized_text::one_line(&asked.reason, 240)) } }
             (evidence::evidence(&asked.evidence, None))
-            @if let Some(command) = &asked.command { p { span class="label" { "Proposed: " } code { (text::one_line(command, 240)) } } }
-            p { a class="button primary" href={ "/inbox/" (asked.id) } { "Answer" span class="hidden-visually" { ": " (text::one_line(&asked.reason, 80)) } } }
+            @if let Some(command) = &asked.command { p { span class="label" { "Proposed: " } code { (sanitized_text::one_line(command, 240)) } } }
+            p { a class="button primary" href={ "/inbox/" (asked.id) } { "Answer" span class="hidden-visually" { ": " (sanitized_text::one_line(&asked.reason, 80)) } } }
         }
     }
 }
@@ -28,7 +28,7 @@ pub(crate) fn escalation_card(asked: &EscalationResponse, now: Timestamp) -> Mar
 /// Renders the command or task that an escalation is about.
 pub(crate) fn activity(asked: &EscalationResponse) -> Markup {
     html! {
-        @if !asked.activity.trim().is_empty() { p class="doing" { code { (text::one_line(&asked.activity, 160)) } } }
+        @if !asked.activity.trim().is_empty() { p class="doing" { code { (sanitized_text::one_line(&asked.activity, 160)) } } }
     }
 }
 
@@ -41,10 +41,10 @@ fn header(asked: &EscalationResponse, now: Timestamp) -> Markup {
             })
             span class="tag" { (asked.kind) }
             span class="facts" {
-                span { (text::one_line(text::directory_name(&asked.project), 60)) @if let Some(role) = &asked.role { " · " (text::one_line(role, 60)) } }
+                span { (sanitized_text::one_line(sanitized_text::directory_name(&asked.project), 60)) @if let Some(role) = &asked.role { " · " (sanitized_text::one_line(role, 60)) } }
                 (time::ago(asked.created, now))
                 @if let Some(deadline) = asked.deadline.as_ref().filter(|_| asked.outcome.is_none()) {
-                    span { "without an answer: " (answer_label(deadline.answer)) " " (time::until(deadline.at, now)) }
+                    span { "default answer: " (answer_label(deadline.answer)) " " (time::until(deadline.at, now)) }
                 }
             }
         }
@@ -57,19 +57,19 @@ pub(crate) fn escalation_details(asked: &EscalationResponse, now: Timestamp) -> 
         div class="card stack" {
             (header(asked, now))
             dl class="kv" {
-                dt { "What was being done" } dd { (text::one_line(&asked.activity, 600)) }
-                dt { "Why you are asked" } dd class="strong" { (text::one_line(&asked.reason, 600)) }
+                dt { "Activity" } dd { (sanitized_text::one_line(&asked.activity, 600)) }
+                dt { "Reason" } dd class="strong" { (sanitized_text::one_line(&asked.reason, 600)) }
                 dt { "Where" } dd {
-                    a href={ "/runs/" (asked.run) } { "run " (text::one_line(&asked.run, 40)) }
+                    a href={ "/runs/" (asked.run) } { "run " (sanitized_text::one_line(&asked.run, 40)) }
                     @if let Some(session) = &asked.session { ", " a href={ "/sessions/" (session) } { "session" } }
-                    span class="dim" { " in " (text::one_line(&asked.project, 200)) }
+                    span class="dim" { " in " (sanitized_text::one_line(&asked.project, 200)) }
                 }
-                @if let Some(command) = &asked.command { dt { "Proposed command" } dd { code { (text::one_line(command, 1_000)) } } }
-                @if let Some(proposed) = asked.proposed.as_ref().filter(|_| asked.command.is_none()) { dt { "Proposed" } dd { (text::one_line(proposed, 400)) } }
+                @if let Some(command) = &asked.command { dt { "Proposed command" } dd { code { (sanitized_text::one_line(command, 1_000)) } } }
+                @if let Some(proposed) = asked.proposed.as_ref().filter(|_| asked.command.is_none()) { dt { "Proposed" } dd { (sanitized_text::one_line(proposed, 400)) } }
                 @if let Some(conditions) = &asked.conditions { (execution_conditions(conditions)) }
                 @if let Some(reread) = &asked.reread { dt { "To continue" } dd { (reread.to_string()) } }
                 @if let Some(cost) = &asked.cost {
-                    dt { "Expected cost" } dd { (cost.usd.map_or_else(|| "not known".to_owned(), money::signed_usd)) div class="small dim" { (text::one_line(&cost.formula, 400)) } }
+                    dt { "Expected cost" } dd { (cost.usd.map_or_else(|| "unknown".to_owned(), money::signed_usd)) div class="small dim" { (sanitized_text::one_line(&cost.formula, 400)) } }
                 }
             }
             (evidence::evidence(&asked.evidence, None))
@@ -82,18 +82,19 @@ pub(crate) fn escalation_details(asked: &EscalationResponse, now: Timestamp) -> 
 /// Renders the project settings that changed since the run began, by key.
 fn changed_settings(changed: &[ChangedSetting]) -> Markup {
     let value = |text: &Option<String>| {
-        text.as_deref()
-            .map_or("not set".to_owned(), |text| text::one_line(text, 1_000))
+        text.as_deref().map_or("not set".to_owned(), |text| {
+            sanitized_text::one_line(text, 1_000)
+        })
     };
     html! {
         @if !changed.is_empty() {
-            h3 { "Changed in the project's configuration" }
+            h3 { "Changed project settings" }
             dl class="kv" {
                 @for one in changed {
-                    dt { code { (text::one_line(&one.key, 200)) } }
+                    dt { code { (sanitized_text::one_line(&one.key, 200)) } }
                     dd {
                         div { "before: " code { (value(&one.before)) } }
-                        div { "now: " code { (value(&one.now)) } }
+                        div { "now: " code { (value(&one.after)) } }
                     }
                 }
             }
@@ -106,14 +107,14 @@ pub(crate) fn outcome(asked: &EscalationResponse, now: Timestamp) -> Markup {
     html! {
         @if let Some(answered) = &asked.outcome {
             div class="card stack" {
-                p { (badge::badge("is-ok", Icon::Check, "Settled")) " "
+                p { (badge::badge("is-ok", Icon::Check, "Closed")) " "
                     @match &answered.resolution {
-                        Some(how) => { (text::one_line(&how.summary, 240)) }
-                        None => { "The run went on or ended; no answer is needed any more." }
+                        Some(how) => { (sanitized_text::one_line(&how.summary, 240)) }
+                        None => { "The run continued or ended; an answer is no longer needed." }
                     }
                     " " span class="dim" { (time::ago(answered.at, now)) }
                 }
-                @if let Some(note) = answered.resolution.as_ref().map(|how| how.note.as_str()).filter(|note| !note.is_empty()) { blockquote class="evidence" { (text::lines(note)) } }
+                @if let Some(note) = answered.resolution.as_ref().map(|how| how.note.as_str()).filter(|note| !note.is_empty()) { blockquote class="evidence" { (sanitized_text::lines(note)) } }
             }
         }
     }
@@ -126,13 +127,13 @@ pub(crate) fn answer_buttons(asked: &EscalationResponse, may: Permissions) -> Ma
         form id="answer" class="card stack" data-api={ "/api/escalations/" (asked.id) "/answer" } data-done="Answered." data-base=(format!(r#"{{"hash":"{}"}}"#, safe_hash(asked))) {
             h2 { "Your answer" }
             div class="field" {
-                label for="note" { "Your words" }
+                label for="note" { "Message" }
                 textarea id="note" name="note" rows="3" disabled[refused.is_some()] aria-describedby="note-hint" {}
-                p id="note-hint" class="hint" { "For “Retry” they are told to the agent. For all others they are kept in the history." }
+                p id="note-hint" class="hint" { "With “Retry”, it is sent to the agent as additional instructions. With other answers, it is kept in the history." }
             }
             p class="says" role="alert" {}
             ul class="answers" {
-                @for (at, offered) in asked.answers.iter().enumerate() { li { (answer_button(offered, at == 0, refused)) span class="small" { (text::one_line(&offered.effect, 300)) } } }
+                @for (at, offered) in asked.answers.iter().enumerate() { li { (answer_button(offered, at == 0, refused)) span class="small" { (sanitized_text::one_line(&offered.effect, 300)) } } }
             }
             @if let Some(refused) = refused { p class="small dim" { (refused) } }
         }
@@ -152,7 +153,7 @@ fn confirmation(offered: &AnswerOption, refused: Option<&str>) -> Markup {
         dialog id=(id) aria-labelledby={ (id) "-title" } {
             div class="inside" {
                 h2 id={ (id) "-title" } { (answer_label(offered.answer)) "?" }
-                p { (text::one_line(&offered.effect, 300)) ". This cannot be undone." }
+                p { (sanitized_text::one_line(&offered.effect, 300)) ". This cannot be undone." }
                 div class="actions" {
                     button type="button" class="plain" data-close { "Cancel" }
                     button type="submit" form="answer" class="danger" name="answer" value=(answer_wire_name(offered.answer)) data-done={ (answer_label(offered.answer)) ": sent." } disabled[refused.is_some()] title=[refused] { (answer_label(offered.answer)) }
@@ -191,11 +192,11 @@ pub(crate) const fn answer_label(answer: AnswerKind) -> &'static str {
     match answer {
         AnswerKind::Approve => "Approve",
         AnswerKind::Reject => "Reject",
-        AnswerKind::Resolve => "Done by hand",
+        AnswerKind::Resolve => "Already fixed",
         AnswerKind::Retry => "Retry",
-        AnswerKind::Escalate => "Stronger model",
+        AnswerKind::Escalate => "Use a stronger model",
         AnswerKind::Skip => "Skip",
-        AnswerKind::Abort => "End the run",
+        AnswerKind::Abort => "Abort the run",
     }
 }
 
@@ -215,26 +216,26 @@ const fn answer_wire_name(answer: AnswerKind) -> &'static str {
 pub(crate) fn preview(preview: &RepairPreview) -> Markup {
     html! {
         div class="stack" {
-            p { code { (text::one_line(&preview.command, 400)) } " "
+            p { code { (sanitized_text::one_line(&preview.command, 400)) } " "
                 @match preview.exit_code {
-                    Some(0) => { (badge::badge("is-ok", Icon::Check, "Worked on a copy")) }
+                    Some(0) => { (badge::badge("is-ok", Icon::Check, "Succeeded on a copy")) }
                     Some(code) => { (badge::badge("is-bad", Icon::Cross, &format!("Exit code {code} on a copy"))) }
-                    None => { (badge::badge("is-wait", Icon::Clock, "Did not come to its end")) }
+                    None => { (badge::badge("is-wait", Icon::Clock, "Did not finish")) }
                 } }
-            @for note in &preview.notes { p class="small dim" { (text::one_line(note, 400)) } }
+            @for note in &preview.notes { p class="small dim" { (sanitized_text::one_line(note, 400)) } }
             @match (preview.exit_code, preview.files.is_empty()) {
-                (Some(0), true) => { p class="dim" { "It would change no files." } }
+                (Some(0), true) => { p class="dim" { "No files would change." } }
                 (Some(0), false) => {}
                 (_, is_empty) => {
-                    p { "It failed, so this is not what it would change."
-                        @if !preview.network { " It had no network." } }
-                    @if is_empty { p class="dim" { "Up to then it had changed no files." } }
+                    p { "The command failed; the actual changes may differ."
+                        @if !preview.network { " It ran without network access." } }
+                    @if is_empty { p class="dim" { "No files were changed before it failed." } }
                 }
             }
             @for file in &preview.files { (file_change(file)) }
-            @if preview.more { p class="dim" { "There are more files than are shown here." } }
+            @if preview.more { p class="dim" { "More files would change than are shown." } }
             @if !preview.output.trim().is_empty() {
-                details data-key="preview-output" { summary { "What it wrote" } (text::output("What the command wrote", "preview", &preview.output)) }
+                details data-key="preview-output" { summary { "Output" } (sanitized_text::output("Command output", "preview", &preview.output)) }
             }
         }
     }
@@ -242,9 +243,9 @@ pub(crate) fn preview(preview: &RepairPreview) -> Markup {
 
 fn file_change(file: &PreviewedFile) -> Markup {
     html! {
-        @let name = html! { span class="tag" { (text::one_line(&file.change, 20)) } " " code { (text::one_line(&file.path, 300)) } };
+        @let name = html! { span class="tag" { (sanitized_text::one_line(&file.change, 20)) } " " code { (sanitized_text::one_line(&file.path, 300)) } };
         @if file.diff.trim().is_empty() { p { (name) } }
-        @else { details data-key={ "file-" (text::one_line(&file.path, 200)) } { summary { (name) } (unified_diff(&file.diff)) } }
+        @else { details data-key={ "file-" (sanitized_text::one_line(&file.path, 200)) } { summary { (name) } (unified_diff(&file.diff)) } }
     }
 }
 
@@ -252,7 +253,7 @@ fn file_change(file: &PreviewedFile) -> Markup {
 fn unified_diff(diff: &str) -> Markup {
     html! {
         div class="diff" tabindex="0" role="region" aria-label="Difference" {
-            ol { @for line in text::lines(diff).lines().take(400) {
+            ol { @for line in sanitized_text::lines(diff).lines().take(400) {
                 li class=[match line.as_bytes().first() { Some(b'+') => Some("is-added"), Some(b'-') => Some("is-removed"), Some(b'@') => Some("is-gap"), _ => None }] { (line) }
             } }
         }
@@ -263,29 +264,29 @@ fn unified_diff(diff: &str) -> Markup {
 pub(crate) fn preview_button(asked: &EscalationResponse, may: Permissions) -> Markup {
     html! {
         @if asked.can_preview && asked.outcome.is_none() {
-            @let hint = if asked.preview_needs_network { "Tries the command on a copy without network, which it probably needs." } else { "Tries the command on a copy, without network." };
-            div class="row" { (dialog_button("", "preview", may.answer_refusal(), "Preview of file changes")) span class="small dim" { (hint) } }
+            @let hint = if asked.preview_needs_network { "Runs the command on a copy without network access, which it probably needs." } else { "Runs the command on a copy without network access." };
+            div class="row" { (dialog_button("", "preview", may.answer_refusal(), "Preview file changes")) span class="small dim" { (hint) } }
             @if asked.preview_needs_network {
-                div class="row" { (dialog_button("", "preview-network", may.answer_refusal(), "Preview with network")) span class="small dim" { "Tries it on a copy with network; what it does there is real." } }
+                div class="row" { (dialog_button("", "preview-network", may.answer_refusal(), "Preview with network access")) span class="small dim" { "Runs the command on a copy with network access; network effects are real." } }
             }
         }
     }
 }
 
 /// Renders the conditions under which a proposed command would run.
-fn execution_conditions(conditions: &ExecutionConditions) -> Markup {
+fn execution_conditions(conditions: &RepairExecutionConditions) -> Markup {
     let class = if conditions.sandbox == "full" {
         ""
     } else {
         "strong"
     };
     html! {
-        dt { "Sandbox" } dd class=(class) { (text::one_line(&conditions.sandbox, 20))
-            @for missing in &conditions.missing { div class="small" { (text::one_line(missing, 400)) } } }
+        dt { "Sandbox" } dd class=(class) { (sanitized_text::one_line(&conditions.sandbox, 20))
+            @for missing in &conditions.missing { div class="small" { (sanitized_text::one_line(missing, 400)) } } }
         dt { "Network" } dd { (if conditions.network { "on" } else { "off" }) }
-        dt { "Variables it sees" } dd class="small" { (text::one_line(&conditions.variables.join(", "), 2_000)) }
+        dt { "Visible environment variables" } dd class="small" { (sanitized_text::one_line(&conditions.variables.join(", "), 2_000)) }
         @if !conditions.effects.is_empty() {
-            dt { "Known effects on git" } dd { @for effect in &conditions.effects { div { (text::one_line(effect, 400)) } } }
+            dt { "Known effects on git" } dd { @for effect in &conditions.effects { div { (sanitized_text::one_line(effect, 400)) } } }
         }
     }
 }

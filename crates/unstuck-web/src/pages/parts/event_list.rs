@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::{text, time};
+use super::{sanitized_text, time};
 use crate::model::EventResponse;
 
 /// Event fields to summarize an event by, in order of preference.
@@ -27,13 +27,43 @@ pub(crate) fn event_list(all: &[EventResponse]) -> Markup {
     }
 }
 
-/// Formats the name of an event: `attempt_failed` becomes "Attempt failed".
+/// Returns the title of an event; one of a newer version gets its name.
 fn event_title(name: &str) -> String {
-    let plain = text::one_line(&name.replace('_', " "), 60);
-    let mut letters = plain.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(letters).collect()
-    })
+    let title = match name {
+        "run_started" => "Run started",
+        "run_resumed" => "Run resumed",
+        "iteration_started" => "Iteration started",
+        "iteration_finished" => "Iteration finished",
+        "output_reused" => "Earlier output reused",
+        "session_started" => "Session started",
+        "session_finished" => "Session finished",
+        "attempt_started" => "Attempt started",
+        "attempt_failed" => "Attempt failed",
+        "attempt_succeeded" => "Attempt succeeded",
+        "attempt_interrupted" => "Attempt interrupted",
+        "decision_made" => "Recovery decided",
+        "waiting_until" => "Wait started",
+        "wait_ended" => "Wait ended",
+        "session_parked" => "Session parked",
+        "call_failed" => "API call failed",
+        "call_held" => "API call on hold",
+        "call_resumed" => "API call resumed",
+        "call_finished" => "API call finished",
+        "model_escalated" => "Model switched",
+        "recovery_proposed" => "Repair proposed",
+        "recovery_rejected" => "Repair rejected",
+        "recovery_approved" => "Repair approved",
+        "recovery_started" => "Repair started",
+        "recovery_executed" => "Repair executed",
+        "recovery_failed" => "Repair failed",
+        "recovery_escalated" => "Input requested",
+        "recovery_resolved" => "Request resolved",
+        "config_reloaded" => "Configuration reloaded",
+        "config_rejected" => "Configuration rejected",
+        "run_finished" => "Run finished",
+        other => return sanitized_text::one_line(&other.replace('_', " "), 60),
+    };
+    title.to_owned()
 }
 
 fn event_summary(event: &EventResponse) -> Option<String> {
@@ -51,15 +81,31 @@ fn event_summary(event: &EventResponse) -> Option<String> {
 
 fn field_text(value: &Value) -> Option<String> {
     match value {
-        Value::String(text) if !text.is_empty() => Some(text::one_line(text, 240)),
+        Value::String(text) if !text.is_empty() => Some(sanitized_text::one_line(text, 240)),
         Value::Array(words) => {
             let words: Vec<_> = words
                 .iter()
                 .filter_map(Value::as_str)
                 .map(str::to_owned)
                 .collect();
-            (!words.is_empty()).then(|| text::command_line(&words, 240))
+            (!words.is_empty()).then(|| sanitized_text::command_line(&words, 240))
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use unstuck_core::event::Event;
+
+    use super::*;
+
+    #[test]
+    fn every_event_has_a_title_in_plain_words() {
+        for name in Event::NAMES {
+            let title = event_title(name);
+            assert_ne!(title, name.replace('_', " "));
+            assert!(!title.starts_with("Recovery e"), "{title}");
+        }
     }
 }

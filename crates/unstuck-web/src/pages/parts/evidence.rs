@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::text;
+use super::sanitized_text;
 use crate::model::PriorAttempt;
 
 /// Renders a line and the rule that matched it.
@@ -10,8 +10,8 @@ pub(crate) fn evidence(line: &str, by: Option<&str>) -> Markup {
     html! {
         @if !line.trim().is_empty() {
             div class="evidence" {
-                q { (text::one_line(line, 600)) }
-                @if let Some(by) = by { span class="small dim" { (text::one_line(by, 200)) } }
+                q { (sanitized_text::one_line(line, 600)) }
+                @if let Some(by) = by { span class="small dim" { (sanitized_text::one_line(by, 200)) } }
             }
         }
     }
@@ -22,9 +22,9 @@ pub(crate) fn prior_attempts(all: &[PriorAttempt]) -> Markup {
     html! {
         @if !all.is_empty() {
             div {
-                p class="label" { "What was tried" }
+                p class="label" { "Tried so far" }
                 ol class="small" {
-                    @for one in all { li { (text::one_line(&one.what, 300)) span class="dim" { " – " (text::one_line(&one.why, 300)) } } }
+                    @for one in all { li { (sanitized_text::one_line(&one.action, 300)) span class="dim" { " – " (sanitized_text::one_line(&one.failure_reason, 300)) } } }
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! Parts of pages.
 
 pub(crate) mod actions;
-pub(crate) mod attempts;
+pub(crate) mod attempt_timeline;
 pub(crate) mod badge;
 pub(crate) mod controls;
 pub(crate) mod diff;
@@ -10,8 +10,8 @@ pub(crate) mod escalation;
 pub(crate) mod event_list;
 pub(crate) mod evidence;
 pub(crate) mod icon;
-pub(crate) mod lane_table;
 pub(crate) mod money;
 pub(crate) mod run_tables;
-pub(crate) mod text;
+pub(crate) mod sanitized_text;
 pub(crate) mod time;
+pub(crate) mod upstream_table;

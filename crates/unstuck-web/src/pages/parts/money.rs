@@ -19,7 +19,7 @@ pub(crate) fn cost(known: Option<f64>, unpriced: u64) -> Markup {
         @match (known, unpriced) {
             (None, _) => { span title={ (calls) " of unknown price" } { "unknown" } }
             (Some(known), 0) => { (usd(known)) }
-            (Some(known), _) => { span title={ "and " (calls) " of unknown price" } { (usd(known)) " + unknown" } }
+            (Some(known), _) => { span title={ "plus " (calls) " of unknown price" } { (usd(known)) " + unknown" } }
         }
     }
 }

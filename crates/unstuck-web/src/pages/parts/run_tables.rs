@@ -4,9 +4,9 @@ use maud::{Markup, html};
 use unstuck_core::views::RunStatus;
 use unstuck_core::{RunId, Timestamp};
 
-use super::{badge, money, text, time};
+use super::{badge, money, sanitized_text, time};
 use crate::model::{Run, SessionResponse};
-use crate::pages::chart::{self, LastAttempt};
+use crate::pages::chart::{self, LastAttemptState};
 
 /// Maximum length of a command or task in a line.
 const MAX_TITLE: usize = 110;
@@ -19,7 +19,7 @@ pub(crate) fn session_table(caption: &str, all: &[SessionResponse], now: Timesta
                 caption class="hidden-visually" { (caption) }
                 thead { tr {
                     th scope="col" { "Status" } th scope="col" { "Session" } th scope="col" { "Model" }
-                    th scope="col" { "Attempt" } th scope="col" class="number" { "Cost" } th scope="col" class="number" { "Began" }
+                    th scope="col" { "Attempt" } th scope="col" class="number" { "Cost" } th scope="col" class="number" { "Started" }
                 } }
                 tbody {
                     @for session in all {
@@ -29,7 +29,7 @@ pub(crate) fn session_table(caption: &str, all: &[SessionResponse], now: Timesta
                             td data-name="Model" { (model_name(session.model.as_deref())) }
                             td data-name="Attempt" { (attempt_count(session)) }
                             td data-name="Cost" class="number" { (money::cost(session.cost_usd, session.unknown_price)) }
-                            td data-name="Began" class="number" { (time::ago(session.started, now)) }
+                            td data-name="Started" class="number" { (time::ago(session.started, now)) }
                         }
                     }
                 }
@@ -43,8 +43,8 @@ fn title(session: &SessionResponse, now: Timestamp) -> Markup {
         div class="title-cell" {
             a href={ "/sessions/" (session.id) } { (session_title(session)) }
             span class="small dim" {
-                (text::one_line(text::directory_name(&session.project), 60))
-                @if let Some(agent) = &session.agent { " · " (text::one_line(agent, 40)) }
+                (sanitized_text::one_line(sanitized_text::directory_name(&session.project), 60))
+                @if let Some(agent) = &session.agent { " · " (sanitized_text::one_line(agent, 40)) }
             }
             (wait_reason(session.until, session.reason.as_deref(), session.status, now))
         }
@@ -55,7 +55,7 @@ fn title(session: &SessionResponse, now: Timestamp) -> Markup {
 pub(crate) fn session_title(session: &SessionResponse) -> String {
     match &session.role {
         Some(role) => {
-            let role = text::one_line(role, 60);
+            let role = sanitized_text::one_line(role, 60);
             match (session.iteration, session.instance) {
                 (Some(iteration), _) if iteration > 1 => format!("{role}, iteration {iteration}"),
                 _ => role,
@@ -63,15 +63,15 @@ pub(crate) fn session_title(session: &SessionResponse) -> String {
         }
         None if session.gateway_client().is_some() => client_title(session.gateway_client()),
         None if session.command.is_empty() => {
-            format!("Session {}", text::one_line(&session.id, 40))
+            format!("Session {}", sanitized_text::one_line(&session.id, 40))
         }
-        None => text::command_line(&session.command, MAX_TITLE),
+        None => sanitized_text::command_line(&session.command, MAX_TITLE),
     }
 }
 
 fn client_title(name: Option<&str>) -> String {
-    let name = text::one_line(name.unwrap_or_default(), 80);
-    format!("Calls of {name}")
+    let name = sanitized_text::one_line(name.unwrap_or_default(), 80);
+    format!("Calls from {name}")
 }
 
 /// Renders the reason for the status: what the session waits for and how long, or why it ended.
@@ -81,11 +81,11 @@ pub(crate) fn wait_reason(
     status: RunStatus,
     now: Timestamp,
 ) -> Markup {
-    let reason = reason.map(|reason| text::one_line(reason, 200));
+    let reason = reason.map(|reason| sanitized_text::one_line(reason, 200));
     html! {
         @match (status, until) {
             (RunStatus::Waiting, Some(until)) => {
-                span class="small" { span class="strong" { "Goes on " (time::until(until, now)) } @if let Some(reason) = reason { span class="dim" { " · " (reason) } } }
+                span class="small" { span class="strong" { "Retrying " (time::until(until, now)) } @if let Some(reason) = reason { span class="dim" { " · " (reason) } } }
             }
             // The outcome of an earlier attempt does not describe the running one.
             (RunStatus::Succeeded | RunStatus::Running, _) => {}
@@ -97,9 +97,9 @@ pub(crate) fn wait_reason(
 /// Renders the number of the attempt, and of how many.
 pub(crate) fn attempt_count(session: &SessionResponse) -> Markup {
     let last = match session.status {
-        RunStatus::Running => LastAttempt::UnderWay,
-        RunStatus::Succeeded | RunStatus::Recovered => LastAttempt::Worked,
-        _ => LastAttempt::Failed,
+        RunStatus::Running => LastAttemptState::UnderWay,
+        RunStatus::Succeeded | RunStatus::Recovered => LastAttemptState::Worked,
+        _ => LastAttemptState::Failed,
     };
     html! {
         @if session.gateway_client().is_some() { span class="dim" { "–" } }
@@ -119,7 +119,7 @@ pub(crate) fn attempt_count(session: &SessionResponse) -> Markup {
 pub(crate) fn model_name(name: Option<&str>) -> Markup {
     html! {
         @match name {
-            Some(name) => span class="tag" { (text::one_line(name, 80)) },
+            Some(name) => span class="tag" { (sanitized_text::one_line(name, 80)) },
             None => span class="dim" { "–" },
         }
     }
@@ -130,7 +130,7 @@ pub(crate) fn status_with_hint(status: RunStatus, run: &str) -> Markup {
     html! {
         (badge::status_badge(status))
         @if status == RunStatus::Crashed {
-            div class="small dim" { "Its process is gone. Resume: " code { "unstuck resume " (text::one_line(RunId::new(run).short(), 40)) } }
+            div class="small dim" { "Supervising process is gone. Resume: " code { "unstuck resume " (sanitized_text::one_line(RunId::new(run).short(), 40)) } }
         }
     }
 }
@@ -138,7 +138,7 @@ pub(crate) fn status_with_hint(status: RunStatus, run: &str) -> Markup {
 /// Renders a note that a table is incomplete.
 pub(crate) fn truncation_note(shown: usize, all: usize) -> Markup {
     html! {
-        @if shown < all { p class="small dim" { "Shown: " (shown) " of " (all) " runs. " a href="/runs" { "All runs" } } }
+        @if shown < all { p class="small dim" { "Showing " (shown) " of " (all) " runs. " a href="/runs" { "All runs" } } }
     }
 }
 
@@ -150,7 +150,7 @@ pub(crate) fn run_table(caption: &str, all: &[Run], now: Timestamp) -> Markup {
                 caption class="hidden-visually" { (caption) }
                 thead { tr {
                     th scope="col" { "Status" } th scope="col" { "Run" } th scope="col" { "Model" }
-                    th scope="col" class="number" { "Attempts" } th scope="col" class="number" { "Cost" } th scope="col" class="number" { "Began" }
+                    th scope="col" class="number" { "Attempts" } th scope="col" class="number" { "Cost" } th scope="col" class="number" { "Started" }
                 } }
                 tbody {
                     @for run in all {
@@ -160,7 +160,7 @@ pub(crate) fn run_table(caption: &str, all: &[Run], now: Timestamp) -> Markup {
                                 div class="title-cell" {
                                     a href={ "/runs/" (run.id) } { (run_title(run)) }
                                     span class="small dim" {
-                                        (text::one_line(text::directory_name(&run.project), 60))
+                                        (sanitized_text::one_line(sanitized_text::directory_name(&run.project), 60))
                                         @if let Some(kind) = run.kind.filter(|_| run.status != RunStatus::Succeeded) { " · " code { (kind) } }
                                         @if let Some(roles) = run.roles { " · " (money::pluralize(roles as u64, "role")) }
                                     }
@@ -170,7 +170,7 @@ pub(crate) fn run_table(caption: &str, all: &[Run], now: Timestamp) -> Markup {
                             td data-name="Model" { (model_name(run.model.as_deref())) }
                             td data-name="Attempts" class="number" { (run.attempt_count) }
                             td data-name="Cost" class="number" { (money::cost(run.cost_usd, run.unknown_price)) }
-                            td data-name="Began" class="number" { (time::ago(run.started, now)) }
+                            td data-name="Started" class="number" { (time::ago(run.started, now)) }
                         }
                     }
                 }
@@ -182,9 +182,9 @@ pub(crate) fn run_table(caption: &str, all: &[Run], now: Timestamp) -> Markup {
 /// Returns the title of a run: its task, else its command.
 pub(crate) fn run_title(run: &Run) -> String {
     match &run.task {
-        Some(task) => text::one_line(task, MAX_TITLE),
+        Some(task) => sanitized_text::one_line(task, MAX_TITLE),
         None if run.gateway_client().is_some() => client_title(run.gateway_client()),
-        None if run.command.is_empty() => format!("Run {}", text::one_line(&run.id, 40)),
-        None => text::command_line(&run.command, MAX_TITLE),
+        None if run.command.is_empty() => format!("Run {}", sanitized_text::one_line(&run.id, 40)),
+        None => sanitized_text::command_line(&run.command, MAX_TITLE),
     }
 }

@@ -6,12 +6,12 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use unstuck_core::failure::Category;
-use unstuck_core::knowledge::{AttemptChange, Playbook};
+use unstuck_core::knowledge::{AttemptChange, RecoveryKnowledge};
 use unstuck_core::{Kind, RetryPolicy};
 
 use super::layout::{self, NavItem, PageFrame};
 use super::parts::controls::{button, dialog_button};
-use super::parts::{empty_state, text, time};
+use super::parts::{empty_state, money, sanitized_text, time};
 use crate::model::{EffectivePolicy, PolicyOrigin, ProjectResponse};
 
 /// Query parameters of the page.
@@ -46,7 +46,7 @@ pub(crate) struct PoliciesPage {
 /// Renders the page.
 pub(crate) fn page(view: &PoliciesPage) -> Markup {
     let body = html! {
-        div class="page-head" { div class="titles" { h1 { "Policies" } p class="dim" { "How far to go before you are asked." } } }
+        div class="page-head" { div class="titles" { h1 { "Policies" } p class="dim" { "Limits of automatic recovery before your input is needed." } } }
         (project_selector(view))
         (form(view))
         (reset_control(view))
@@ -78,13 +78,13 @@ fn policy_summary(view: &PoliciesPage) -> Markup {
         div class="stack" data-part="words" data-about="config_reloaded" {
             div class="row" {
                 h2 id="policy-title" {
-                    @if policy.enabled { (text::one_line(&policy.name, 80)) @if is_changed { ", changed" } }
+                    @if policy.enabled { (sanitized_text::one_line(&policy.name, 80)) @if is_changed { ", changed" } }
                     @else { "Off" }
                 }
                 span class="tag" { (tag) }
             }
             // The description of a template applies only to its own values.
-            @if policy.enabled && !is_changed && !policy.description.is_empty() { p class="dim" { (text::one_line(&policy.description, 300)) } }
+            @if policy.enabled && !is_changed && !policy.description.is_empty() { p class="dim" { (sanitized_text::one_line(&policy.description, 300)) } }
             p { (describe_policy(policy)) }
         }
     }
@@ -94,8 +94,8 @@ fn policy_summary(view: &PoliciesPage) -> Markup {
 fn invalid_policy(why: &str) -> Markup {
     html! {
         div class="stack" data-part="words" data-about="config_reloaded" {
-            div class="row" { h2 id="policy-title" { "Not valid yet" } span class="tag" { "not saved yet" } }
-            p class="says is-bad" { (text::one_line(why, 300)) }
+            div class="row" { h2 id="policy-title" { "Invalid" } span class="tag" { "not saved yet" } }
+            p class="says is-bad" { (sanitized_text::one_line(why, 300)) }
         }
     }
 }
@@ -103,12 +103,12 @@ fn invalid_policy(why: &str) -> Markup {
 fn project_selector(view: &PoliciesPage) -> Markup {
     let chosen = view.project.as_ref().map(|project| project.id.as_str());
     html! {
-        section class="stack" aria-label="Whose policy" {
-            nav class="row" aria-label="Whose policy" {
-                a class={ "button" @if chosen.is_none() { " primary" } } href="/policies" aria-current=[chosen.is_none().then_some("true")] { "Everybody" }
+        section class="stack" aria-label="Policy scope" {
+            nav class="row" aria-label="Policy scope" {
+                a class={ "button" @if chosen.is_none() { " primary" } } href="/policies" aria-current=[chosen.is_none().then_some("true")] { "Default" }
                 @for project in view.projects.iter().take(12) {
                     @let here = chosen == Some(project.id.as_str());
-                    a class={ "button" @if here { " primary" } } href={ "/policies?project=" (project.id) } aria-current=[here.then_some("true")] title=(text::one_line(&project.root, 300)) { (text::one_line(&project.name, 40)) }
+                    a class={ "button" @if here { " primary" } } href={ "/policies?project=" (project.id) } aria-current=[here.then_some("true")] title=(sanitized_text::one_line(&project.root, 300)) { (sanitized_text::one_line(&project.name, 40)) }
                 }
             }
             @if view.projects.is_empty() { p class="small dim" { "Projects appear here after their first run." } }
@@ -129,43 +129,43 @@ const NUMBER_FIELDS: [PolicyField; 7] = [
     PolicyField {
         name: "maxRetries",
         label: "Retries",
-        hint: "After the first try: 3 retries are 4 tries in all. With a time below they do not count for what passes by itself.",
+        hint: "After the first attempt: 3 retries are 4 attempts in total. Does not apply to transient failures if a time without progress is set below.",
         range: Some(("0", "1")),
     },
     PolicyField {
         name: "backoffBase",
-        label: "First wait, in seconds",
-        hint: "Before the first retry. Linear waits have none: see the next field.",
+        label: "First delay, in seconds",
+        hint: "Before the first retry. Not used by the linear curve.",
         range: Some(("0", "any")),
     },
     PolicyField {
         name: "backoffMultiplier",
-        label: "Each wait is longer by",
-        hint: "2 doubles it each time. Linear waits: so many seconds more each time.",
+        label: "Backoff multiplier",
+        hint: "2 doubles the delay each time. Linear curve: seconds added each time.",
         range: Some(("0", "any")),
     },
     PolicyField {
         name: "maxBackoff",
-        label: "Longest wait, in seconds",
-        hint: "A reset that the server states counts more.",
+        label: "Maximum delay, in seconds",
+        hint: "A reset time stated by the server takes precedence.",
         range: Some(("0", "any")),
     },
     PolicyField {
         name: "escalateAfterRetries",
-        label: "Stronger model after",
-        hint: "So many retries that did not help.",
+        label: "Retries before a stronger model",
+        hint: "Failed retries before the model is switched.",
         range: Some(("0", "1")),
     },
     PolicyField {
         name: "maxCost",
-        label: "A session may cost, in USD",
-        hint: "Then you are asked. Empty: no cap.",
+        label: "Session budget, in USD",
+        hint: "You are asked when it is spent. Empty: no limit.",
         range: Some(("0", "any")),
     },
     PolicyField {
         name: "confirmAbove",
-        label: "Ask before models that cost more than, in USD",
-        hint: "0 asks always. Empty: never.",
+        label: "Confirm extra model cost above, in USD",
+        hint: "0: always ask. Empty: never ask.",
         range: Some(("0", "any")),
     },
 ];
@@ -174,19 +174,19 @@ const DURATION_FIELDS: [PolicyField; 3] = [
     PolicyField {
         name: "giveUpAfter",
         label: "Retry without progress for",
-        hint: "What passes by itself, such as 30m. Empty: the number of retries counts.",
+        hint: "For transient failures, for example 30m. Empty: the number of retries applies.",
         range: None,
     },
     PolicyField {
         name: "maxElapsed",
-        label: "Recovery may take",
-        hint: "Such as 6h. Empty: no cap.",
+        label: "Maximum recovery time",
+        hint: "For example, 6h. Empty: no limit.",
         range: None,
     },
     PolicyField {
         name: "maxWait",
         label: "Longest stated wait",
-        hint: "Waited for without asking, such as 5h. Empty: any.",
+        hint: "Waited for without asking, for example 5h. Empty: no limit.",
         range: None,
     },
 ];
@@ -196,17 +196,17 @@ fn form(view: &PoliciesPage) -> Markup {
     let wire = serde_json::to_value(&view.effective.policy).unwrap_or_default();
     html! {
         section aria-labelledby="policy-title" {
-            form id="policy" class="card stack" data-api=(api_path(view)) data-method="PUT" data-etag=(view.effective.etag()) data-base=(base_json(&wire)) data-done="Saved. It counts for the next call, and for runs that begin from now on." {
+            form id="policy" class="card stack" data-api=(api_path(view)) data-method="PUT" data-etag=(view.effective.etag()) data-base=(base_json(&wire)) data-done="Saved. Applies to new runs and from the next API call." {
                 (policy_summary(view))
                 fieldset disabled[refused.is_some()] {
                     legend class="hidden-visually" { "Values" }
-                    label class="check" { input type="checkbox" name="enabled" checked[view.effective.policy.enabled]; span { "Recover at all" span class="hint dim small" { " – off passes every failure through" } } }
-                    label class="check" { input type="checkbox" name="autoEscalate" checked[view.effective.policy.auto_switch_model]; span { "Take a stronger model without asking" span class="hint dim small" { " – as far as the cost allows" } } }
+                    label class="check" { input type="checkbox" name="enabled" checked[view.effective.policy.enabled]; span { "Enable recovery" span class="hint dim small" { " – if off, all failures are passed through" } } }
+                    label class="check" { input type="checkbox" name="autoEscalate" checked[view.effective.policy.auto_switch_model]; span { "Switch to a stronger model automatically" span class="hint dim small" { " – within the cost limits" } } }
                     div class="fields" {
                         @for field in NUMBER_FIELDS { (input(&field, &wire, "number")) }
                         @for field in DURATION_FIELDS { (input(&field, &wire, "optional")) }
-                        (choice("curve", "Waits grow", &["exponential", "linear", "fixed"], &wire))
-                        (choice("jitter", "Waits are spread", &["none", "full", "equal", "decorrelated"], &wire))
+                        (choice("curve", "Backoff curve", &["exponential", "linear", "fixed"], &wire))
+                        (choice("jitter", "Jitter", &["none", "full", "equal", "decorrelated"], &wire))
                     }
                 }
                 (retryable_kinds(&view.effective.policy, refused))
@@ -232,25 +232,25 @@ fn reset_control(view: &PoliciesPage) -> Markup {
     let (page, counts) = match &view.project {
         Some(project) => (
             format!("/policies?project={}", project.id),
-            "What its configuration says counts again, or else the policy of everybody.",
+            "Restores the policy of the project configuration, or else the default policy.",
         ),
         None => (
             "/policies".to_owned(),
-            "What the configuration says counts again, or else the one that is built in.",
+            "Restores the configured policy, or else the built-in one.",
         ),
     };
     html! {
         div data-part="taking-away" data-about="config_reloaded" {
             @if view.effective.origin == PolicyOrigin::Set {
-                p class="row" { (dialog_button("", "take-away", refused, "Take away what is set here")) span class="small dim" { (counts) } }
+                p class="row" { (dialog_button("", "take-away", refused, "Reset policy")) span class="small dim" { (counts) } }
                 dialog id="take-away" aria-labelledby="take-away-title" {
                     form class="inside" data-api=(api_path(view)) data-method="DELETE" data-etag=(view.effective.etag()) data-goto=(page) {
-                        h2 id="take-away-title" { "Take away what is set here?" }
-                        p { (counts) " The values of this page are gone then." }
+                        h2 id="take-away-title" { "Reset policy?" }
+                        p { (counts) " The values set here are deleted." }
                         p class="says" role="alert" {}
                         div class="actions" {
                             button type="button" class="plain" data-close { "Cancel" }
-                            (button("danger", "submit", refused, html! { "Take away" }))
+                            (button("danger", "submit", refused, html! { "Reset" }))
                         }
                     }
                 }
@@ -281,7 +281,7 @@ fn base_json(wire: &Value) -> String {
 fn field_value(wire: &Value, name: &str) -> String {
     match &wire[name] {
         Value::Null => String::new(),
-        Value::String(text) => text::one_line(text, 60),
+        Value::String(text) => sanitized_text::one_line(text, 60),
         Value::Number(number) => number.as_f64().unwrap_or_default().to_string(),
         other => other.to_string(),
     }
@@ -317,8 +317,8 @@ fn retryable_kinds(policy: &RetryPolicy, refused: Option<&str>) -> Markup {
         .filter(|kind| kind.category() == Category::Transient);
     html! {
         fieldset disabled[refused.is_some()] {
-            legend { "What is tried again unchanged" }
-            p class="small dim" { "None chosen means all of these. What is left out goes to the other ways of its chain at once." }
+            legend { "Failures to retry unchanged" }
+            p class="small dim" { "If none is selected, all of these are retried. For the others, the next strategies of their chain are used immediately." }
             div class="row" {
                 @for kind in transient {
                     label class="check" { input type="checkbox" name="retryableErrors" data-type="item" value=(kind.name()) checked[policy.retryable_errors.contains(kind)]; code { (kind.name()) } }
@@ -331,30 +331,30 @@ fn retryable_kinds(policy: &RetryPolicy, refused: Option<&str>) -> Markup {
 fn origin_label(kept: &EffectivePolicy) -> &'static str {
     match kept.origin {
         PolicyOrigin::Set => "set here",
-        PolicyOrigin::Configured => "from the configuration",
-        PolicyOrigin::BuiltIn => "built in",
-        PolicyOrigin::Default => "that of everybody",
+        PolicyOrigin::Configured => "configured",
+        PolicyOrigin::BuiltIn => "built-in",
+        PolicyOrigin::Default => "default policy",
     }
 }
 
 /// Describes a policy in a few sentences, as [`unstuck_core::decide`] applies it.
 fn describe_policy(policy: &RetryPolicy) -> String {
     if !policy.enabled {
-        return "Nothing is done: every failure is passed through.".to_owned();
+        return "Recovery is off: all failures are passed through.".to_owned();
     }
     let model = describe_model_switch(policy);
-    let tries = policy.max_retries.saturating_add(1);
+    let attempts = money::pluralize(u64::from(policy.max_retries) + 1, "attempt");
     if let Some(time) = policy.give_up_after {
         let (time, waits) = (time::duration(time), first_waits(policy, 5));
         return format!(
-            "What passes by itself is tried again for {time} without progress, with waits of about {waits} and so on; \
-             other failures have up to {tries} tries. {model}"
+            "Transient failures are retried for up to {time} without progress, with delays of about {waits} and so on; \
+             other failures get up to {attempts}. {model}"
         );
     }
     match policy.max_retries {
-        0 => format!("One try, no retries. {model}"),
+        0 => format!("One attempt, no retries. {model}"),
         most => format!(
-            "Up to {tries} tries, with waits of about {}{}; a kind's own limit counts where it is lower. {model}",
+            "Up to {attempts}, with delays of about {}{}; lower limits of single kinds take precedence. {model}",
             first_waits(policy, most.min(5)),
             if most > 5 { " and so on" } else { "" }
         ),
@@ -371,7 +371,7 @@ fn first_waits(policy: &RetryPolicy, count: u32) -> String {
 /// Describes when the model is switched, and for which kinds of failure.
 fn describe_model_switch(policy: &RetryPolicy) -> String {
     if !policy.auto_switch_model {
-        return "A stronger model is taken only when you say so.".to_owned();
+        return "The model is switched only on request.".to_owned();
     }
     let kinds = kinds_with_model_switch();
     let few: Vec<_> = kinds.iter().take(4).map(|kind| kind.name()).collect();
@@ -380,15 +380,20 @@ fn describe_model_switch(policy: &RetryPolicy) -> String {
         more => format!(" and {more} more"),
     };
     format!(
-        "After {} retries that did not help a stronger model is taken, for failures that it may help against ({}{more}).",
+        "After {} failed {}, the session switches to a stronger model if that can help ({}{more}).",
         policy.switch_model_after_retries,
+        if policy.switch_model_after_retries == 1 {
+            "retry"
+        } else {
+            "retries"
+        },
         few.join(", ")
     )
 }
 
 /// Returns the kinds of failure whose strategies include a model switch.
 fn kinds_with_model_switch() -> Vec<Kind> {
-    let playbook = Playbook::built_in();
+    let playbook = RecoveryKnowledge::built_in();
     let changes = |id: &str| {
         let strategy = playbook.strategy(id);
         strategy.is_some_and(|one| {
@@ -407,15 +412,15 @@ fn kinds_with_model_switch() -> Vec<Kind> {
 fn templates(view: &PoliciesPage) -> Markup {
     html! {
         section aria-labelledby="templates-title" {
-            div class="section-head" { h2 id="templates-title" { "Templates" } span class="dim small" { "fill in the form above; nothing is saved before you save it" } }
-            @if view.templates.is_empty() { (empty_state::empty_state("There are no templates.", "The configuration can hold some:", Some("unstuck policy list"))) }
+            div class="section-head" { h2 id="templates-title" { "Templates" } span class="dim small" { "fill in the form above; nothing is saved until you click Save" } }
+            @if view.templates.is_empty() { (empty_state::empty_state("No templates.", "Define templates in the configuration, and list them:", Some("unstuck policy list"))) }
             div class="two" {
                 @for policy in &view.templates {
                     article class="card stack" {
-                        h3 { (text::one_line(&policy.name, 80)) }
-                        @if !policy.description.is_empty() { p class="small" { (text::one_line(&policy.description, 300)) } }
+                        h3 { (sanitized_text::one_line(&policy.name, 80)) }
+                        @if !policy.description.is_empty() { p class="small" { (sanitized_text::one_line(&policy.description, 300)) } }
                         p class="small dim" { (describe_policy(policy)) }
-                        p { button type="button" data-form="policy" data-fill=(serde_json::to_string(policy).unwrap_or_default()) { "Fill in" span class="hidden-visually" { " " (text::one_line(&policy.name, 80)) } } }
+                        p { button type="button" data-form="policy" data-fill=(serde_json::to_string(policy).unwrap_or_default()) { "Use" span class="hidden-visually" { " " (sanitized_text::one_line(&policy.name, 80)) } } }
                     }
                 }
             }
@@ -431,14 +436,14 @@ mod tests {
     fn policy_is_described_in_one_sentence() {
         let policy = RetryPolicy::default();
         assert!(
-            describe_policy(&policy).starts_with("What passes by itself is tried again for 30 min"),
+            describe_policy(&policy).starts_with("Transient failures are retried for up to 30 min"),
             "{}",
             describe_policy(&policy)
         );
         let standard = unstuck_core::decision::template("standard").unwrap();
         assert!(
             describe_policy(standard)
-                .starts_with("Up to 4 tries, with waits of about 1 s, 2 s, 4 s;"),
+                .starts_with("Up to 4 attempts, with delays of about 1 s, 2 s, 4 s;"),
             "{}",
             describe_policy(standard)
         );
@@ -448,7 +453,7 @@ mod tests {
         };
         assert_eq!(
             describe_policy(&off),
-            "Nothing is done: every failure is passed through."
+            "Recovery is off: all failures are passed through."
         );
     }
 
@@ -477,11 +482,13 @@ mod tests {
         let template = |id| unstuck_core::decision::template(id).unwrap();
         let pipeline = describe_policy(template("pipeline"));
         assert!(
-            pipeline.contains("waits of about 1 s, 2 s, 3 s;"),
+            pipeline.contains("delays of about 1 s, 2 s, 3 s;"),
             "{pipeline}"
         );
         let critical = describe_policy(template("critical"));
-        assert!(critical.contains("After 2 retries that did not help a stronger model"));
+        assert!(
+            critical.contains("After 2 failed retries, the session switches to a stronger model")
+        );
         let kinds = kinds_with_model_switch();
         assert!(!kinds.is_empty() && kinds.len() < Kind::ALL.len());
         assert!(critical.contains(kinds[0].name()), "{critical}");

@@ -4,27 +4,26 @@ use maud::{Markup, html};
 use serde_json::Value;
 use unstuck_core::{Kind, RetryPolicy};
 
-use crate::pages::parts::text;
+use crate::pages::parts::sanitized_text;
 
 /// Number fields of a row: key, label, minimum and step.
 const NUMBER_FIELDS: [(&str, &str, &str, &str); 5] = [
     ("maxRetries", "Retries", "0", "1"),
-    ("backoffBase", "First wait, in seconds", "0", "any"),
-    ("backoffMultiplier", "Each wait is longer by", "0", "any"),
-    ("maxBackoff", "Longest wait, in seconds", "0", "any"),
-    (
-        "timeoutMultiplier",
-        "Allowed time is longer by",
-        "0.1",
-        "any",
-    ),
+    ("backoffBase", "First delay, in seconds", "0", "any"),
+    ("backoffMultiplier", "Backoff multiplier", "0", "any"),
+    ("maxBackoff", "Maximum delay, in seconds", "0", "any"),
+    ("timeoutMultiplier", "Time limit multiplier", "0.1", "any"),
 ];
 
 const CHOICE_FIELDS: [(&str, &str, &[&str]); 2] = [
-    ("curve", "Waits grow", &["exponential", "linear", "fixed"]),
+    (
+        "curve",
+        "Backoff curve",
+        &["exponential", "linear", "fixed"],
+    ),
     (
         "jitter",
-        "Waits are spread",
+        "Jitter",
         &["none", "full", "equal", "decorrelated"],
     ),
 ];
@@ -37,10 +36,10 @@ pub(super) fn override_tables(policy: &RetryPolicy, wire: &Value, refused: Optio
     let count = policy.kinds.len() + policy.tools.len();
     html! {
         details data-key="own" open[count > 0] {
-            summary { "Own values for single kinds and tools" @if count > 0 { " (" (count) ")" } }
+            summary { "Overrides for single kinds and tools" @if count > 0 { " (" (count) ")" } }
             fieldset disabled[refused.is_some()] {
-                legend class="hidden-visually" { "Own values for single kinds and tools" }
-                p class="small dim" { "What is left empty is that of the policy." }
+                legend class="hidden-visually" { "Overrides for single kinds and tools" }
+                p class="small dim" { "Empty fields take the value of the policy." }
                 @for (table, what) in TABLES {
                     div class="stack" data-rows=(table) {
                         @for (of, values) in wire[table].as_object().into_iter().flatten() { (override_row(table, of, values)) }
@@ -57,7 +56,7 @@ fn override_row(table: &str, of: &str, values: &Value) -> Markup {
     let name = |key: &str| format!("{table}.{of}.{key}");
     html! {
         fieldset class="own" data-own=(table) data-of=(of) {
-            legend { code { (text::one_line(of, 80)) } }
+            legend { code { (sanitized_text::one_line(of, 80)) } }
             div class="fields" {
                 @for (key, label, least, step) in NUMBER_FIELDS {
                     div class="field" { label for=(name(key)) { (label) }
@@ -66,12 +65,12 @@ fn override_row(table: &str, of: &str, values: &Value) -> Markup {
                 @for (key, label, all) in CHOICE_FIELDS {
                     div class="field" { label for=(name(key)) { (label) }
                         select id=(name(key)) name=(name(key)) data-field=(key) data-type="optional" {
-                            option value="" { "as the policy says" }
+                            option value="" { "from the policy" }
                             @for one in all { option value=(one) selected[values[key] == *one] { (one) } }
                         } }
                 }
             }
-            p { button type="button" class="plain" data-remove { "Take away" span class="hidden-visually" { " the own values for " (text::one_line(of, 80)) } } }
+            p { button type="button" class="plain" data-remove { "Remove" span class="hidden-visually" { " the overrides for " (sanitized_text::one_line(of, 80)) } } }
         }
     }
 }
@@ -79,7 +78,7 @@ fn override_row(table: &str, of: &str, values: &Value) -> Markup {
 fn add_row_control(table: &str, what: &str) -> Markup {
     let (field, label) = (
         format!("add-{table}"),
-        format!("Own values for another {what}"),
+        format!("Overrides for another {what}"),
     );
     html! {
         div class="filters" {
@@ -91,7 +90,7 @@ fn add_row_control(table: &str, what: &str) -> Markup {
                     input id=(field) maxlength="80" placeholder="Bash";
                 }
             }
-            button type="button" data-add=(table) data-from=(field) { "Add" span class="hidden-visually" { " own values for another " (what) } }
+            button type="button" data-add=(table) data-from=(field) { "Add" span class="hidden-visually" { " overrides for another " (what) } }
         }
     }
 }

@@ -53,7 +53,7 @@ fn pages<F: Fn(&str) -> String>(sample: &Sample<F>) -> Vec<(&'static str, String
             login::error_page(
                 &sample.frame(),
                 "Not found",
-                &(sample.says)("there is no such run"),
+                &(sample.says)("run `x` not found"),
             ),
         ),
     ];
@@ -259,7 +259,7 @@ fn read_only_viewer_sees_why_buttons_are_disabled() {
         }
     }
     let question = inbox::escalation_page(&sample.question_page()).into_string();
-    assert!(question.contains("You can only read."), "{question}");
+    assert!(question.contains("Read-only access."), "{question}");
 }
 
 #[test]
@@ -296,7 +296,7 @@ fn waiting_session_shows_its_attempt_and_countdown() {
     .into_string();
     assert!(page.contains("3 of 4"), "{page}");
     assert!(
-        page.contains("Goes on <time") && page.contains(">in 42 s</time>"),
+        page.contains("Retrying <time") && page.contains(">in 42 s</time>"),
         "{page}"
     );
 }
@@ -327,7 +327,7 @@ fn attempts_are_compared_with_the_previous_one() {
     )
     .into_string();
     assert!(
-        page.contains("Prompt, compared with the attempt before"),
+        page.contains("Prompt changes since the previous attempt"),
         "{page}"
     );
     assert!(

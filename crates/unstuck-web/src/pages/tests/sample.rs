@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use unstuck_core::diagnosis::RetryAfterSource;
 use unstuck_core::views::{RunStatus, SessionStatus};
-use unstuck_core::{Kind, Level, Timestamp};
+use unstuck_core::{Kind, RecoveryLevel, Timestamp};
 
 use crate::model::*;
 use crate::pages::layout::PageFrame;
@@ -91,9 +91,9 @@ impl<F: Fn(&str) -> String> Sample<F> {
             iteration: Some(2),
             status,
             state: state(status),
-            driven: !ended,
+            supervised: !ended,
             kind: Some(Kind::RateLimit),
-            recovery_level: Some(Level::Alternative),
+            recovery_level: Some(RecoveryLevel::Alternative),
             started: before(1_260),
             updated: before(20),
             finished: ended.then(|| before(30)),
@@ -106,7 +106,8 @@ impl<F: Fn(&str) -> String> Sample<F> {
             unknown_price: 0,
             tokens: 182_400,
             exit_code: ended.then_some(1),
-            reason: self.o("rate limited; the server said to wait 45 s"),
+            reason: self
+                .o("Rate limit exceeded: retrying in 45 s, as the server asked (retry 1 of 3)."),
         }
     }
 
@@ -126,7 +127,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
             policy: self.o("standard"),
             status,
             state: state(status),
-            driven: true,
+            supervised: true,
             started: run.started,
             finished: run.finished,
             until: run.until,
@@ -136,11 +137,11 @@ impl<F: Fn(&str) -> String> Sample<F> {
             retry_count: 2,
             is_hiccup: false,
             last_error: Some(Kind::RateLimit),
-            recovery_level: Some(Level::Alternative),
+            recovery_level: Some(RecoveryLevel::Alternative),
             cost_usd: Some(0.4231),
             unknown_price: 0,
             tokens: 182_400,
-            agent_session: self.o("5f0c"),
+            conversation: self.o("5f0c"),
             timeout_ms: Some(1_200_000),
             reason: run.reason,
             retries: vec![RetrySummary {
@@ -184,29 +185,29 @@ impl<F: Fn(&str) -> String> Sample<F> {
             kind: Kind::LockfileDrift,
             activity: self.s("running the tests of the checkout"),
             evidence: self.s("npm error `npm ci` can only install packages when your package.json and package-lock.json are in sync"),
-            reason: self.s("The lockfile is out of date; installing would change it, and nobody has allowed that yet."),
-            prior_attempts: vec![PriorAttempt { what: self.s("the same again after 2 s"), why: self.s("failed the same way") }],
-            settings: vec![ChangedSetting { key: self.s("role.builder.command"), before: self.o("[\"make\"]"), now: self.o("[\"make\", \"-B\"]") }],
+            reason: self.s("Lockfile out of sync: `npm install --package-lock-only` may fix it; approval required."),
+            prior_attempts: vec![PriorAttempt { action: self.s("retry unchanged after 2 s"), failure_reason: self.s("failed the same way") }],
+            settings: vec![ChangedSetting { key: self.s("role.builder.command"), before: self.o("[\"make\"]"), after: self.o("[\"make\", \"-B\"]") }],
             command: self.o("npm install --package-lock-only"),
-            conditions: Some(ExecutionConditions {
+            conditions: Some(RepairExecutionConditions {
                 sandbox: self.s("partial"),
                 missing: vec![self.s("this kernel has no Landlock")],
                 network: true,
                 variables: vec![self.s("HOME"), self.s("PATH")],
-                effects: vec![self.s("makes a git repository")],
+                effects: vec![self.s("creates a git repository")],
             }),
             proposed: self.o("repair"),
             cost: Some(self.estimate()),
             can_preview: true,
             preview_needs_network: true,
             answers: vec![
-                offered(AnswerKind::Approve, "runs `npm install --package-lock-only` once, then tries again", None),
-                offered(AnswerKind::Reject, "does not run it, and tries again without", None),
-                offered(AnswerKind::Resolve, "tries again: you have seen to it", None),
-                offered(AnswerKind::Retry, "tries again with your words", None),
-                offered(AnswerKind::Escalate, "tries again with claude-opus-5", Some(1.2)),
-                offered(AnswerKind::Skip, "leaves tester out; the others go on without it", None),
-                offered(AnswerKind::Abort, "ends the run", None),
+                offered(AnswerKind::Approve, "run `npm install --package-lock-only` once, then retry", None),
+                offered(AnswerKind::Reject, "retry without running it", None),
+                offered(AnswerKind::Resolve, "retry; you fixed it manually", None),
+                offered(AnswerKind::Retry, "retry with your message", None),
+                offered(AnswerKind::Escalate, "retry with claude-opus-5 (about $1.20 more)", Some(1.2)),
+                offered(AnswerKind::Skip, "skip tester and continue without it", None),
+                offered(AnswerKind::Abort, "abort the run", None),
             ],
             created: before(600),
             deadline: Some(AnswerDeadline { at: after(3_000), answer: AnswerKind::Abort }),
@@ -220,7 +221,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
         let how = Resolution {
             by: self.s("human"),
             method: self.s("approve"),
-            who: self.o("ada"),
+            user: self.o("ada"),
             note: self.s("fine by me"),
             summary: self.s("approved by ada"),
         };
@@ -287,13 +288,13 @@ impl<F: Fn(&str) -> String> Sample<F> {
             duration_ms: (outcome != "running").then_some(94_300),
             command: self.words(&["claude", "-p", "fix the failing tests"]),
             model: self.o("claude-sonnet-5-5"),
-            recovers_from: (number > 1).then(|| RecoveredFailure {
+            recovers_from: (number > 1).then(|| PrecedingFailure {
                 kind: Kind::FormatValidation,
-                level: Level::Alternative,
+                level: RecoveryLevel::Alternative,
                 strategy: self.o("simplify_prompt"),
             }),
             changes: if number > 1 {
-                vec![self.s("the prompt tells what was wrong")]
+                vec![self.s("prompt: sections")]
             } else {
                 Vec::new()
             },
@@ -302,7 +303,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
             limit: (number == 2).then(|| self.s("timeout")),
             usage: AttemptUsage {
                 cost_usd: Some(0.12),
-                tokens: Some(TokenCount {
+                tokens: Some(TokenCounts {
                     input: 41_000,
                     cached: 12_000,
                     output: 2_100,
@@ -329,16 +330,16 @@ impl<F: Fn(&str) -> String> Sample<F> {
             wait: failed.then(|| AttemptWait {
                 reread: None,
                 until: if number == 2 { after(42) } else { before(300) },
-                reason: self.s("the server said so"),
+                reason: self.s("a rate limit"),
                 stated: true,
             }),
             escalation: (number == 2).then(|| self.id("q1")),
             resolution: (number == 2).then(|| Resolution {
                 by: self.s("human"),
                 method: self.s("retry"),
-                who: self.o("ada"),
+                user: self.o("ada"),
                 note: self.s("use the fixtures"),
-                summary: self.s("retried with words by ada"),
+                summary: self.s("retried with a message by ada"),
             }),
             repairs: if number == 1 {
                 vec![self.repair()]
@@ -352,28 +353,28 @@ impl<F: Fn(&str) -> String> Sample<F> {
         DiagnosisResponse {
             kind: Kind::FormatValidation,
             layer: self.s("agent"),
-            level: Some(Level::Alternative),
+            level: Some(RecoveryLevel::Alternative),
             confidence: 0.92,
             retry_after_ms: Some(45_000),
             rule: self.s("format_validation/section"),
             line: self.s("error: the section “Risks” is missing from the report"),
             fingerprint: self.s("9c2e"),
-            message: self.s("The output does not have the form that was asked for"),
-            hint: self.s("Say in the prompt which sections are needed"),
+            message: self.s("The output does not have the required format"),
+            hint: self.s("Show the required format in the prompt, with an example."),
             truncated: false,
         }
     }
 
     fn decision(&self) -> Decision {
         Decision {
-            level: Some(Level::Alternative),
+            level: Some(RecoveryLevel::Alternative),
             strategy: self.o("tell_what_was_wrong"),
-            reason: self.s("The same prompt would fail the same way; the next strategy of the chain helped 7 of 9 times"),
+            reason: self.s("Invalid output format: retrying in 2 s: Require the exact format (strategy 1 of 2)."),
             attempt: 1,
             max_attempts: 2,
             delay_ms: Some(2_000),
             stated: false,
-            skipped: vec![SkippedStrategy { strategy: self.s("same"), why: self.s("a systematic failure is not repeated unchanged") }],
+            skipped: vec![SkippedStrategy { strategy: self.s("same"), reason: self.s("the policy does not retry this kind unchanged") }],
             cost_usd: Some(0.14),
             at: before(480),
             knowledge: self.s("0.1.0"),
@@ -392,9 +393,11 @@ impl<F: Fn(&str) -> String> Sample<F> {
                 status: Some(529),
                 kind: Kind::ServerOverloaded,
                 message: self.s("Overloaded"),
-                reason: self.s("tried again after 1.2 s"),
+                reason: self.s("Server overloaded: retrying in 1.2 s (0 s of 30 min)."),
                 fallback: self.o("bedrock"),
-                skipped_upstreams: vec![self.s("spare is not asked instead: it calls no tools")],
+                skipped_upstreams: vec![
+                    self.s("spare was skipped: it cannot call tools, which the request requires"),
+                ],
             }],
             outcome: self.o("recovered"),
             status: Some(200),
@@ -417,8 +420,10 @@ impl<F: Fn(&str) -> String> Sample<F> {
             exit_code: Some(0),
             duration_ms: Some(8_100),
             sandbox: self.o("partial"),
-            traces: vec![
-                self.s("removed or put back, because git or unstuck would obey it: .git/commondir"),
+            side_effects: vec![
+                self.s(
+                    "removed or restored, because git or unstuck would act on it: .git/commondir",
+                ),
             ],
             output: self.s("added 812 packages\n"),
             failed: self.o("Something else failed afterwards."),
@@ -437,7 +442,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
             prompt: self.o(prompt),
             stdout: self.s("running tests…\n"),
             stderr: self.s("warning: slow\n"),
-            cut: true,
+            truncated: true,
         }
     }
 
@@ -445,7 +450,8 @@ impl<F: Fn(&str) -> String> Sample<F> {
         let mut data = serde_json::Map::new();
         data.insert(
             "reason".into(),
-            self.s("the chain goes on with the next strategy").into(),
+            self.s("Rate limit exceeded: retrying in 2 s (0 s of 30 min).")
+                .into(),
         );
         EventResponse {
             state: None,
@@ -505,7 +511,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
             cool_down_until: None,
             retry_budget: 4.0,
             mean_duration_ms: 4_210.0,
-            counts: LaneCounts {
+            counts: UpstreamCallCounts {
                 admitted: 812,
                 retries: 31,
                 answered: 790,

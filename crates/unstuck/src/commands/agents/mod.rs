@@ -7,15 +7,15 @@ use std::io::Write;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use unstuck_core::agent::{Agent, CommandInputs, PromptChannel};
-use unstuck_core::decision::Capability;
+use unstuck_core::agent::{Agent, AgentCommandInputs, PromptChannel};
+use unstuck_core::decision::RetryCapability;
 
 use crate::agent_installation::{self, AgentInstallation, AgentVersion};
 use crate::config::Config;
 use crate::error_report::error_with_hint;
 use crate::output::{BOLD, DIM, GREEN, Output, YELLOW};
-use crate::text_display::truncate;
-use crate::{completion, runtime};
+use crate::sanitized_text::truncate;
+use crate::{async_runtime, shell_completion};
 
 /// Width of the version column.
 const VERSION_WIDTH: usize = 15;
@@ -40,10 +40,11 @@ pub(crate) struct AgentsArgs {
 
 #[derive(Debug, Subcommand)]
 enum AgentsCommand {
-    /// Show how an agent is invoked
+    /// Show how unstuck runs an agent
+    #[command(after_help = "Example:\n  unstuck agents show claude")]
     Show {
         /// Agent id
-        #[arg(add = completion::agents())]
+        #[arg(add = shell_completion::agents())]
         id: String,
         /// Print as JSON
         #[arg(long)]
@@ -57,14 +58,15 @@ pub(crate) fn run(args: &AgentsArgs, config: &Config, out: &mut Output) -> Resul
         let agent = agents.get(id).ok_or_else(|| {
             let known: Vec<_> = agents.iter().map(Agent::id).collect();
             error_with_hint(
-                format!("there is no agent `{id}`"),
-                format!("there are {}", known.join(", ")),
+                format!("unknown agent `{id}`"),
+                format!("known agents: {}", known.join(", ")),
             )
         })?;
         let found = AgentEntry::look_up(vec![agent])?.remove(0);
-        return match json {
-            true => out.write_json(&found.as_json()?),
-            false => found.show(out),
+        return if *json {
+            out.write_json(&found.as_json()?)
+        } else {
+            found.show(out)
         };
     }
     let all = AgentEntry::look_up(agents.iter().collect())?;
@@ -97,13 +99,13 @@ struct AgentEntry<'a> {
 impl<'a> AgentEntry<'a> {
     fn look_up(agents: Vec<&'a Agent>) -> Result<Vec<Self>> {
         let calls = agents.iter().map(|agent| &agent.file().call).collect();
-        let installed = runtime::block_on(agent_installation::find_installations(calls))?;
+        let installed = async_runtime::block_on(agent_installation::find_installations(calls))?;
         let with = |(agent, installed)| Self { agent, installed };
         Ok(agents.into_iter().zip(installed).map(with).collect())
     }
 
-    fn has_capability(&self, capability: Capability) -> bool {
-        let can = self.agent.call_capabilities(&CommandInputs::default());
+    fn has_capability(&self, capability: RetryCapability) -> bool {
+        let can = self.agent.call_capabilities(&AgentCommandInputs::default());
         can.has(capability)
     }
 
@@ -137,11 +139,11 @@ impl<'a> AgentEntry<'a> {
             PromptChannel::File => "prompt in a file",
         }];
         if self.installed.is_none() {
-            facts.push("the rest by placeholders");
+            facts.push("placeholders");
         }
         for (capability, fact) in [
-            (Capability::Resume, "resumes"),
-            (Capability::Model, "model"),
+            (RetryCapability::Resume, "resumes"),
+            (RetryCapability::Model, "model"),
         ] {
             facts.extend(self.has_capability(capability).then_some(fact));
         }
@@ -195,8 +197,8 @@ impl<'a> AgentEntry<'a> {
                 PromptChannel::Argument => "argument",
                 PromptChannel::File => "file",
             },
-            "resumes": self.has_capability(Capability::Resume),
-            "model": self.has_capability(Capability::Model),
+            "resumes": self.has_capability(RetryCapability::Resume),
+            "model": self.has_capability(RetryCapability::Model),
             "tools": self.agent.supports_tools(&[]),
         })
     }

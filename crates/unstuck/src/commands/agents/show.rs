@@ -4,16 +4,16 @@ use std::io::Write;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use unstuck_core::agent::{BuiltCommand, CommandInputs, ConversationRef, PromptChannel};
-use unstuck_core::decision::Capability;
-use unstuck_core::planner::shell_quote;
+use unstuck_core::agent::{AgentCommandInputs, BuiltCommand, ConversationStart, PromptChannel};
+use unstuck_core::decision::RetryCapability;
+use unstuck_core::recovery_plan::shell_quote;
 
 use super::{AgentEntry, AgentInstallation, AgentVersion};
 use crate::output::{BOLD, DIM, Output};
-use crate::text_display::{command_line, one_line};
+use crate::sanitized_text::{command_line, one_line};
 
 const PROMPT: &str = "Fix the failing tests";
-const MESSAGE: &str = "Go on";
+const MESSAGE: &str = "Continue";
 const PROMPT_FILE: &str = "PROMPT.md";
 /// Example command for the generic agent.
 const COMMAND: [&str; 5] = ["my-agent", "--model", "{model}", "--session", "{session}"];
@@ -26,27 +26,27 @@ impl AgentEntry<'_> {
         let (any, takes_tools) = (self.installed.is_none(), self.agent.supports_tools(&[]));
         let command: &[String] = if any { &own } else { &[] };
         let can = |capability| any || self.has_capability(capability);
-        let first = CommandInputs {
+        let first = AgentCommandInputs {
             command,
             prompt: PROMPT,
             prompt_file: Some(PROMPT_FILE),
-            model: can(Capability::Model).then_some("MODEL"),
-            session: ConversationRef::New {
+            model: can(RetryCapability::Model).then_some("MODEL"),
+            session: ConversationStart::New {
                 id: Some("SESSION"),
             },
             tools: if takes_tools { &tools } else { &[] },
             args: &[],
         };
         let mut calls = vec![("called", self.agent.build_command(&first)?)];
-        if can(Capability::Resume) {
-            let session = ConversationRef::Resume {
+        if can(RetryCapability::Resume) {
+            let session = ConversationStart::Resume {
                 id: "SESSION",
                 message: MESSAGE,
             };
             calls.push((
                 "resumed",
                 self.agent
-                    .build_command(&CommandInputs { session, ..first })?,
+                    .build_command(&AgentCommandInputs { session, ..first })?,
             ));
         }
         Ok(calls)
@@ -73,8 +73,8 @@ impl AgentEntry<'_> {
         )?;
         for (name, built) in self.command_lines()? {
             let heading = match name {
-                "called" => "How a role calls it",
-                _ => "How it goes on with a conversation",
+                "called" => "Command for a new conversation",
+                _ => "Command to continue a conversation",
             };
             writeln!(out, "\n{BOLD}{heading}{BOLD:#}\n  {}", shell_line(&built))?;
         }
@@ -88,7 +88,7 @@ impl AgentEntry<'_> {
     fn installation_text(&self) -> String {
         let place = self.path_text().unwrap_or_default();
         match &self.installed {
-            None => "which the role names".to_owned(),
+            None => "set by the role's `command`".to_owned(),
             Some(AgentInstallation::Missing) => "not installed".to_owned(),
             Some(AgentInstallation::Found {
                 version: AgentVersion::Known(version),
@@ -100,15 +100,14 @@ impl AgentEntry<'_> {
 
     /// Returns notes that complement the commands.
     fn notes(&self) -> Vec<String> {
-        let capitals =
-            "Words in capitals stand for what a role says; what it does not say is left out.";
+        let capitals = "Words in capitals are placeholders for the settings of a role; unset ones are omitted.";
         let mut notes = vec![capitals.to_owned()];
         if self.agent.prompt_channel(&[]) == PromptChannel::File {
-            notes.push(format!("{PROMPT_FILE} is a file with the prompt."));
+            notes.push(format!("{PROMPT_FILE} contains the prompt."));
         }
         if let Some(instead) = &self.agent.file().call.instead_of_tools {
             notes.push(format!(
-                "It has no option for allowed tools: leave them out, {instead}."
+                "It has no option for allowed tools: omit `allowed_tools`, {instead}."
             ));
         }
         notes

@@ -15,7 +15,7 @@ pub(crate) fn run_if_agent(arguments: &[OsString]) -> Option<u8> {
     let mut arguments = arguments.get(2..)?.to_vec();
     // The API ends with the demo; a session resumed later starts its own.
     let _later = restart_api_if_gone(&mut arguments);
-    let code = unstuck_faults::agent::main(arguments);
+    let code = unstuck_faults::scripted_agent::main(arguments);
     Some(u8::try_from(code).unwrap_or(1))
 }
 

@@ -4,7 +4,7 @@
 //! follows the script. The output is that of `unstuck exec`.
 #![expect(
     clippy::disallowed_methods,
-    reason = "files in the state folder, out of the agents' reach"
+    reason = "files in the state directory, out of the agents' reach"
 )]
 
 mod agent;
@@ -32,25 +32,25 @@ use unstuck_store::StoreLocation;
 use self::scene::{DemoScene, DemoSpeed};
 use super::run_result::result_json;
 use crate::command_context::CommandContext;
-use crate::environment;
+use crate::environment_variables;
 use crate::error_report::error_with_hint;
 use crate::output::{BOLD, DIM, Output};
-use crate::run_session::{self, CommandScreen, Verbosity};
+use crate::run_supervision::{self, CommandScreen, Verbosity};
 
 /// Exit code after an interrupt (128 + SIGINT).
 const EXIT_INTERRUPTED: u8 = 130;
 
 /// Watch a simulated agent fail and recover: no API key, no network, half a minute
 ///
-/// Agent and API are simulated; engine, processes, waits and history are real. The history is kept in a separate file
-/// (next to yours, or the one given by --store), and nothing is written to the current directory.
+/// The agent and the API are simulated; recovery, processes, waits and history are real. The history is in a separate
+/// file (next to your store, or the file given by --store). The demo writes nothing to the current directory.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck demo
   unstuck demo --fast
   unstuck demo --fast --json | jq '.[].outcome'
 
-Exit codes: 0 all went as announced; 130 interrupted; 2 the demo could not be played.")]
+Exit codes: 0 every scene ended as expected; 2 the demo failed; 130 interrupted.")]
 pub(crate) struct DemoArgs {
     /// Use short waits: takes about two seconds
     #[arg(long)]
@@ -99,9 +99,9 @@ fn welcome(args: &DemoArgs, out: &mut Output) -> Result<()> {
     let time = if args.fast { "2 s" } else { "25 s" };
     writeln!(
         out,
-        "The agent and its LLM API (on 127.0.0.1) are simulated; all else is real: the\n\
-         engine, the processes, the waits, the history. It takes about {time} and costs\n\
-         nothing; amounts are estimates for the named models."
+        "The agent and its LLM API (on 127.0.0.1) are simulated; engine, processes, waits\n\
+         and history are real. The demo takes about {time} and costs nothing; amounts are\n\
+         estimates for the named models."
     )?;
     Ok(())
 }
@@ -109,13 +109,13 @@ fn welcome(args: &DemoArgs, out: &mut Output) -> Result<()> {
 impl<'a> DemoRunner<'a> {
     fn set_up(args: &DemoArgs, session: &'a CommandContext<'a>) -> Result<Self> {
         check_loopback()?;
-        let program = std::env::current_exe().context("cannot tell where this program is")?;
+        let program = std::env::current_exe().context("cannot locate the unstuck executable")?;
         let project = project_dir(session.store)?;
         let made = fs::create_dir_all(&project).and_then(|()| project.canonicalize());
         let project = made.map_err(|error| {
             error_with_hint(
-                format!("cannot make the folder {}: {error}", project.display()),
-                "--store FILE names a place that can be written",
+                format!("cannot create directory {}: {error}", project.display()),
+                "choose a writable location with --store FILE",
             )
         })?;
         Ok(Self {
@@ -174,10 +174,15 @@ impl<'a> DemoRunner<'a> {
         let api = FaultServer::start(scene.script(self.pace)).map_err(loopback_error)?;
         let request = scene.request(&self.program, api.url(), &self.project, self.pace)?;
         if self.json {
-            return run_session::run_demo(self.session, &self.agents, request, &mut SilentReporter);
+            return run_supervision::run_demo(
+                self.session,
+                &self.agents,
+                request,
+                &mut SilentReporter,
+            );
         }
         let mut screen = CommandScreen::new(self.session, Verbosity::All, false);
-        run_session::run_demo(self.session, &self.agents, request, &mut screen)
+        run_supervision::run_demo(self.session, &self.agents, request, &mut screen)
     }
 
     /// Returns the error for a scene with an unexpected outcome.
@@ -186,11 +191,11 @@ impl<'a> DemoRunner<'a> {
         let show = format!("show {}", finished.run.short());
         error_with_hint(
             format!(
-                "`{title}` did not end as announced: {}",
+                "scene `{title}` ended unexpectedly: {}",
                 finished.end.reason
             ),
             format!(
-                "`{}` tells what happened",
+                "`{}` shows what happened",
                 self.session.unstuck_command(&show)
             ),
         )
@@ -206,15 +211,15 @@ fn check_loopback() -> Result<()> {
 
 fn loopback_error(error: impl Display) -> anyhow::Error {
     error_with_hint(
-        format!("the demo needs a server on 127.0.0.1: {error}"),
-        "it cannot be played in a sandbox without a loopback interface; `unstuck exec` needs none",
+        format!("cannot run a server on 127.0.0.1: {error}"),
+        "the demo needs a loopback interface, which some sandboxes lack; `unstuck exec` does not need one",
     )
 }
 
 /// Returns the agent's directory next to the store.
 fn project_dir(store: &StoreLocation) -> Result<PathBuf> {
-    let path = std::path::absolute(store.path()).context("cannot tell where the store is")?;
-    let is_ours = environment::demo_store().is_ok_and(|ours| ours == *store);
+    let path = std::path::absolute(store.path()).context("cannot locate the store")?;
+    let is_ours = environment_variables::demo_store().is_ok_and(|ours| ours == *store);
     // Next to a custom store, a directory with that plain name may belong to the user.
     Ok(path.with_extension(if is_ours { "" } else { "project" }))
 }

@@ -6,12 +6,12 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use unstuck_core::agent::{AgentFile, Agents};
+use unstuck_core::agent::{AgentDefinition, Agents};
 use unstuck_core::decision::template;
 use unstuck_core::event::RunOutcome;
 use unstuck_core::{RetryPolicy, duration};
 use unstuck_faults::{Reply, Script, ScriptStep};
-use unstuck_run::expectations::Expectations;
+use unstuck_run::answer_expectations::AnswerExpectations;
 use unstuck_run::runner::{AttemptOptions, RunRequest};
 
 /// Argument that starts the program as the demo agent.
@@ -67,7 +67,7 @@ struct SceneFile {
 }
 
 fn parse_scenes() -> Result<SceneFile> {
-    toml::from_str(include_str!("scenes.toml")).context("the demo's scenes")
+    toml::from_str(include_str!("scenes.toml")).context("cannot parse the demo's scenes")
 }
 
 /// Returns all scenes in order.
@@ -83,8 +83,8 @@ pub(super) fn script_after_demo() -> Result<Script> {
 
 /// Returns the built-in agents plus the demo agent at this path.
 pub(super) fn demo_agents(program: &Path) -> Result<Agents> {
-    let mut file: AgentFile =
-        toml::from_str(include_str!("agent.toml")).context("the demo's agent")?;
+    let mut file: AgentDefinition =
+        toml::from_str(include_str!("agent.toml")).context("cannot parse the demo's agent")?;
     let name = program.file_name().unwrap_or_default();
     file.names.push(name.to_string_lossy().into_owned());
     Ok(Agents::built_in().clone().with(file))
@@ -129,10 +129,10 @@ impl DemoScene {
             timeout: self.timeout(pace)?,
             idle_timeout: None,
             options: AttemptOptions {
-                expect: Expectations {
+                expect: AnswerExpectations {
                     sections: self.sections.clone(),
                     not_empty: true,
-                    ..Expectations::default()
+                    ..AnswerExpectations::default()
                 },
                 ..AttemptOptions::default()
             },
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn demo_agent_supports_prompt_and_model_changes_under_any_program_name() {
         use unstuck_core::agent::Invocation;
-        use unstuck_core::decision::Capability;
+        use unstuck_core::decision::RetryCapability;
 
         let program = Path::new("/opt/unstuck-2");
         let agents = demo_agents(program).unwrap();
@@ -205,7 +205,7 @@ mod tests {
         let command = request.unwrap().command;
         let invocation = Invocation::parse(agents.recognize(&command).unwrap(), &command);
         let can = invocation.capabilities();
-        assert!(can.has(Capability::Prompt) && can.has(Capability::Model));
+        assert!(can.has(RetryCapability::Prompt) && can.has(RetryCapability::Model));
         assert_eq!(invocation.model(), Some("claude-sonnet-5-5"));
     }
 }

@@ -6,11 +6,11 @@ use anyhow::{Context, Result};
 use unstuck_core::views::{RunStatus, RunTimeline};
 use unstuck_run::runner::RunResult;
 
+use crate::async_runtime;
 use crate::command_context::CommandContext;
 use crate::commands::show;
 use crate::output::{BOLD, DIM, GREEN, Output};
 use crate::run_history::RunHistory;
-use crate::runtime;
 
 /// Prints the summary of all runs and the next steps.
 pub(super) fn print_summary(
@@ -18,12 +18,12 @@ pub(super) fn print_summary(
     session: &CommandContext<'_>,
     out: &mut Output,
 ) -> Result<()> {
-    let timelines = runtime::block_on(read_timelines(played, session))?;
+    let timelines = async_runtime::block_on(read_timelines(played, session))?;
     let shown = timelines.iter().find(|one| has_model_switch(one));
     if let Some(timeline) = shown {
         writeln!(
             out,
-            "\n{BOLD}Everything is kept.{BOLD:#} The second run again, as `unstuck show` tells it:\n"
+            "\n{BOLD}Everything is recorded.{BOLD:#} The second run in `unstuck show`:\n"
         )?;
         show::show(timeline, session, out)?;
     }
@@ -59,10 +59,10 @@ fn print_totals(timelines: &[RunTimeline], out: &mut Output) -> Result<()> {
         .map(|one| one.summary.error_count)
         .sum();
     let asked = of(RunStatus::AwaitingHuman).count();
-    let questions = if asked == 1 { "question" } else { "questions" };
+    let requests = if asked == 1 { "request" } else { "requests" };
     writeln!(
         out,
-        "\n{BOLD}{failures} failures{BOLD:#}, {GREEN}{solved} recovered{GREEN:#} without a person, {asked} {questions}."
+        "\n{BOLD}{failures} failures{BOLD:#}, {GREEN}{solved} recovered{GREEN:#} automatically, {asked} pending {requests}."
     )?;
     Ok(())
 }
@@ -73,21 +73,23 @@ fn print_next_steps(
     out: &mut Output,
 ) -> Result<()> {
     let open = timelines.iter().find(|one| !one.summary.status.is_final());
-    let open = open.or(timelines.last()).context("nothing was played")?;
+    let open = open
+        .or(timelines.last())
+        .context("the demo ran no scenes")?;
     let short = open.summary.id.short();
     writeln!(out, "\n{BOLD}Next{BOLD:#}")?;
     let commands = [
         (
             session.unstuck_command(&format!("explain {short}")),
-            "why it asked",
+            "why it needs your input",
         ),
         (
             session.unstuck_command(&format!("resume {short}")),
-            "answer: it is mended, go on",
+            "answer: the problem is fixed, continue",
         ),
         (
             "unstuck exec -- claude -p \"…\"".to_owned(),
-            "your own agent: put `unstuck exec --` in front",
+            "your own agent: prefix its command with `unstuck exec --`",
         ),
     ];
     for (command, meaning) in commands {

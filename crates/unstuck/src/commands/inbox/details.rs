@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::Result;
 use unstuck_core::Timestamp;
 use unstuck_core::command_policy::{sanitize, sanitize_command};
-use unstuck_core::decision::{ConcreteChange, CostEstimate, EstimatedAmount};
+use unstuck_core::decision::{ConcreteAttemptChange, CostEstimate, EstimatedAmount};
 use unstuck_core::duration::HumanDuration;
 use unstuck_core::escalation::offered_options;
 use unstuck_store::EscalationRow;
@@ -54,7 +54,7 @@ pub(super) fn print(
         writeln!(out, "{BOLD}{line}{BOLD:#}")?;
         writeln!(
             out,
-            "  shows what the command would change; nothing is answered"
+            "  show what the command would change, without answering"
         )?;
     }
     Ok(())
@@ -66,7 +66,7 @@ pub(super) fn title(question: &EscalationRow, now: Timestamp) -> String {
     format!(
         "{BOLD}{}{BOLD:#} · {YELLOW}{}{YELLOW:#} · {} · {}",
         asked.id,
-        asked.escalation_kind.name(),
+        asked.escalation_kind.label(),
         format_age(question.at, now),
         sanitize(&abbreviate_home(&question.project))
     )
@@ -77,14 +77,14 @@ pub(super) fn facts(question: &EscalationRow, now: Timestamp, columns: usize) ->
     let asked = &question.request;
     let shown = &asked.details;
     let mut facts = FactLines::new(columns);
-    facts.text("doing", &sanitize(&shown.activity));
+    facts.text("activity", &sanitize(&shown.activity));
     if !shown.evidence.is_empty() {
         let seen = format!("{}: {}", asked.kind, sanitize(shown.evidence.trim()));
-        facts.text("failed", &seen);
+        facts.text("failure", &seen);
     }
-    facts.text("asked", &sanitize(&asked.reason));
+    facts.text("reason", &sanitize(&asked.reason));
     for (at, tried) in shown.prior_attempts.iter().enumerate() {
-        let name = if at == 0 { "tried" } else { "" };
+        let name = if at == 0 { "attempts" } else { "" };
         let why = if tried.failure_reason.is_empty() {
             String::new()
         } else {
@@ -106,7 +106,7 @@ pub(super) fn facts(question: &EscalationRow, now: Timestamp, columns: usize) ->
         facts.text(name, &text);
     }
     if let Some(cost) = &asked.cost {
-        facts.text("costs", &sanitize(&cost_text(cost)));
+        facts.text("cost", &sanitize(&cost_text(cost)));
     }
     if let Some(reread) = shown.reread {
         facts.text("resuming", &reread.to_string());
@@ -117,7 +117,7 @@ pub(super) fn facts(question: &EscalationRow, now: Timestamp, columns: usize) ->
         let answer = deadline.answer;
         facts.text(
             "deadline",
-            &format!("{answer} counts at {at} if nobody answers (in {left})"),
+            &format!("{answer} applies at {at} (in {left}) unless answered"),
         );
     }
     facts.lines
@@ -129,9 +129,9 @@ fn proposal(question: &EscalationRow) -> Option<String> {
     let models = proposed
         .changes
         .iter()
-        .filter_map(ConcreteChange::model_switch);
+        .filter_map(ConcreteAttemptChange::model_switch);
     let models: Vec<_> = models
-        .map(|(from, to)| format!("the model {to} in place of {from}"))
+        .map(|(from, to)| format!("model {to} instead of {from}"))
         .collect();
     // Asking a human is not a proposal.
     if models.is_empty() {

@@ -6,7 +6,7 @@ use unstuck_core::decision::{CostEstimate, RereadCost};
 use unstuck_core::escalation::{
     EscalationAnswer, EscalationDeadline, PriorAttempt, offered_options,
 };
-use unstuck_core::project_settings::SettingChange;
+use unstuck_core::project_settings_snapshot::ProjectSettingChange;
 use unstuck_core::{Kind, Timestamp};
 use unstuck_store::EscalationRow;
 
@@ -24,15 +24,13 @@ pub(super) struct EscalationJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     role: Option<&'a str>,
     kind: Kind,
-    #[serde(rename = "doing")]
     activity: &'a str,
     evidence: &'a str,
     reason: &'a str,
-    #[serde(rename = "tried")]
     prior_attempts: &'a [PriorAttempt],
     /// Settings in the project's files that changed since the run began.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    settings: &'a [SettingChange],
+    settings: &'a [ProjectSettingChange],
     proposal: Value,
     cost: Option<CostJson<'a>>,
     /// Cost of re-reading the conversation, if an answer continues one.
@@ -55,7 +53,6 @@ struct CostJson<'a> {
 struct AnswerOptionJson {
     answer: &'static str,
     key: char,
-    #[serde(rename = "does")]
     effect: String,
     command: String,
 }
@@ -117,7 +114,7 @@ pub(super) fn answer_command(
     session: &CommandContext<'_>,
 ) -> String {
     let words = match answer {
-        EscalationAnswer::Retry => " --note \"YOUR WORDS\"",
+        EscalationAnswer::Retry => " --note \"MESSAGE\"",
         _ => "",
     };
     session.unstuck_command(&format!("{answer} {id}{words}"))

@@ -17,46 +17,44 @@ use unstuck_store::EscalationFilter;
 
 use self::json::EscalationJson;
 use crate::command_context::CommandContext;
-use crate::config::Config;
 use crate::escalation_answers::EscalationSelector;
 use crate::output::Output;
-use crate::{clock, completion, environment, escalation_answers};
+use crate::{clock, environment_variables, escalation_answers, shell_completion};
 
 /// List and answer pending requests
 ///
-/// On a terminal, an interactive list: Enter opens a request, one key answers it, and its run continues in the
-/// background. Elsewhere, the list is printed, newest first.
+/// On a terminal, shows an interactive list: Enter opens a request, one key answers it, and its run continues in the
+/// background. Elsewhere, prints the list, newest first.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  unstuck inbox                   (on a terminal: ↑↓ move, Enter opens, one key answers, ? helps)
-  unstuck inbox k3v9              (one question whole, with the command line of every answer)
+  unstuck inbox                   (interactive on a terminal; ? shows the keys)
+  unstuck inbox k3v9              (one request in full, with a command for each answer)
   unstuck inbox --json | jq -r '.[] | .id + \" \" + .evidence'
-  unstuck inbox --watch --json    (a line for every new question and for every one that was settled)
-  unstuck approve k3v9            (an answer is a command: approve, reject, resolve, retry, escalate, skip, abort)
+  unstuck inbox --watch --json    (one line per opened or closed request)
+  unstuck approve k3v9            (also: reject, resolve, retry, escalate, skip, abort)
 
-Exit code: 0, also if nothing waits; 1 if there is no such question or it was answered; 2 an error of our own.")]
+Exit codes: 0 success, even if the inbox is empty; 1 request not found or already answered; 2 unstuck error.")]
 pub(crate) struct InboxArgs {
     /// Show only this request in full: prefix of its id or of its run's id
     #[arg(
         value_name = "ID",
         value_parser = NonEmptyStringValueParser::new(),
-        add = completion::runs(),
+        add = shell_completion::runs(),
         conflicts_with = "watch"
     )]
     id: Option<String>,
 
-    /// Keep watching until Ctrl-C
+    /// Report opened and closed requests until Ctrl-C
     #[arg(long, short)]
     watch: bool,
 
-    /// Print a JSON array; with an id one object, with --watch one line per event
+    /// Print a JSON array; with an id, one object; with --watch, one line per event
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(
     args: &InboxArgs,
-    config: &Config,
     session: &CommandContext<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
@@ -71,7 +69,7 @@ pub(crate) fn run(
     }
     let waiting = escalation_answers::open_escalations(&EscalationFilter::default(), session)?;
     if by_keys && (args.watch || !waiting.is_empty()) {
-        return view::run(waiting, config, session);
+        return view::run(waiting, session);
     }
     if args.json {
         let told: Vec<_> = waiting
@@ -102,5 +100,5 @@ fn show_one(id: &str, json: bool, session: &CommandContext<'_>, out: &mut Output
 /// True if run interactively on a capable terminal.
 fn is_interactive() -> bool {
     let here = io::stdin().is_terminal() && io::stdout().is_terminal();
-    here && environment::variable("TERM").is_none_or(|name| name != "dumb")
+    here && environment_variables::variable("TERM").is_none_or(|name| name != "dumb")
 }

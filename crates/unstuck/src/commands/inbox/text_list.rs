@@ -43,7 +43,7 @@ pub(super) fn print(
         let line = session.unstuck_command("inbox ID");
         writeln!(
             out,
-            "\n{DIM}{line} shows one whole, with all answers{DIM:#}"
+            "\n{DIM}{line} shows a request in full, with all answers{DIM:#}"
         )?;
     }
     Ok(())
@@ -57,7 +57,7 @@ fn print_block(
     out: &mut Output,
 ) -> Result<()> {
     let asked = &question.request;
-    let (age, kind) = (format_age(question.at, now), asked.escalation_kind.name());
+    let (age, kind) = (format_age(question.at, now), asked.escalation_kind.label());
     let head = format!("{age}  {}  {kind}  ", asked.id);
     let room = columns.saturating_sub(width(&head));
     let project = truncate(&sanitize(&abbreviate_home(&question.project)), room);
@@ -130,7 +130,7 @@ fn expiry(question: &EscalationRow) -> Option<String> {
 
 fn evidence(question: &EscalationRow) -> Option<String> {
     let evidence = &question.request.details.evidence;
-    (!evidence.is_empty()).then(|| format!("seen: {}", sanitize(evidence.trim())))
+    (!evidence.is_empty()).then(|| format!("evidence: {}", sanitize(evidence.trim())))
 }
 
 /// Summarizes an escalation in one line: the running command, the proposed one, the evidence, or the reason.
@@ -150,9 +150,9 @@ pub(super) fn headline(question: &EscalationRow) -> String {
 /// Returns a short label for the kind of escalation.
 pub(super) fn kind_label(kind: EscalationKind) -> &'static str {
     match kind {
-        EscalationKind::Hiccup => "hiccup",
-        EscalationKind::RecoveryApprovalRequired => "repair",
+        EscalationKind::Hiccup => "blocked",
+        EscalationKind::RecoveryApprovalRequired => "approval",
         EscalationKind::CostConfirmation => "cost",
-        EscalationKind::Stuck => "stuck",
+        EscalationKind::Stuck => "loop",
     }
 }

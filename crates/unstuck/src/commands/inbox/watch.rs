@@ -18,7 +18,7 @@ use crate::output::{Output, YELLOW};
 use crate::paths::abbreviate_home;
 use crate::redacted_stderr::RedactedStderr;
 use crate::text_columns::truncate;
-use crate::{clock, runtime};
+use crate::{async_runtime, clock};
 
 /// Interval for polling the store.
 const POLL_INTERVAL: Duration = Duration::from_millis(400);
@@ -29,19 +29,18 @@ const MAX_LINE: usize = 160;
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 enum InboxChange<'a> {
-    #[serde(rename = "asked")]
     Opened(Box<EscalationJson<'a>>),
-    Settled(SettledEscalation<'a>),
+    Closed(ClosedEscalation<'a>),
 }
 
 #[derive(Serialize)]
-struct SettledEscalation<'a> {
+struct ClosedEscalation<'a> {
     id: &'a str,
     run: &'a str,
     /// The answer; none if the run continued without one.
     answer: Option<&'static str>,
     by: Option<String>,
-    who: Option<String>,
+    user: Option<String>,
     note: Option<String>,
     at: Timestamp,
 }
@@ -52,7 +51,7 @@ pub(super) fn run(json: bool, session: &CommandContext<'_>, out: &mut Output) ->
     print_changes(&[], &known, json, session, out)?;
     let mut in_trouble = false;
     loop {
-        runtime::block_on(async {
+        async_runtime::block_on(async {
             tokio::time::sleep(POLL_INTERVAL).await;
             Ok(())
         })?;
@@ -66,7 +65,7 @@ pub(super) fn run(json: bool, session: &CommandContext<'_>, out: &mut Output) ->
             Err(why) if !in_trouble => {
                 writeln!(
                     RedactedStderr::auto(),
-                    "{YELLOW}{why:#}{YELLOW:#}; trying again"
+                    "{YELLOW}{why:#}{YELLOW:#}; retrying"
                 )?;
                 in_trouble = true;
             }
@@ -98,7 +97,7 @@ fn print_changes(
             .all(|other| other.request.id != one.request.id)
     };
     for question in known.iter().filter(is_gone) {
-        print_settled(question, json, session, out)?;
+        print_closed(question, json, session, out)?;
     }
     out.flush()?;
     Ok(())
@@ -112,17 +111,17 @@ fn is_among(known: &[EscalationRow], question: &EscalationRow) -> bool {
 fn escalation_line(question: &EscalationRow) -> String {
     let asked = &question.request;
     let line = format!(
-        "{}  asked    {}  {}  {}  {}",
+        "{}  opened   {}  {}  {}  {}",
         clock::format_time(question.at),
         asked.id,
-        asked.escalation_kind.name(),
+        asked.escalation_kind.label(),
         sanitize(&abbreviate_home(&question.project)),
         headline(question)
     );
     truncate(&line, MAX_LINE)
 }
 
-fn print_settled(
+fn print_closed(
     question: &EscalationRow,
     json: bool,
     session: &CommandContext<'_>,
@@ -145,18 +144,18 @@ fn print_settled(
     let said = answered.and_then(|one| one.answer);
     if !json {
         let fate = resolution_text(&question.request.id, session);
-        writeln!(out, "{}  settled  {fate}", clock::format_time(at))?;
+        writeln!(out, "{}  closed   {fate}", clock::format_time(at))?;
         return Ok(());
     }
     let answer = said.as_ref().and_then(|said| said.answer());
     let by = said.as_ref().map(|said| said.by.clone());
     let note = said.as_ref().map(|said| said.note.clone());
-    out.write_json_line(&InboxChange::Settled(SettledEscalation {
+    out.write_json_line(&InboxChange::Closed(ClosedEscalation {
         id: &question.request.id,
         run: question.run.as_str(),
         answer: answer.map(EscalationAnswer::name),
         by,
-        who: said.and_then(|said| said.who),
+        user: said.and_then(|said| said.user),
         note: note.filter(|note| !note.is_empty()),
         at,
     }))
@@ -169,7 +168,7 @@ pub(super) fn resolution_text(id: &str, session: &CommandContext<'_>) -> String 
         EscalationAnswer::Resolve,
         session,
     ) {
-        Ok(_) => format!("{id} waits again"),
+        Ok(_) => format!("{id} is pending again"),
         Err(why) => why.to_string(),
     }
 }

@@ -22,31 +22,31 @@ use crate::output::{DIM, Output};
 use crate::redacted_stderr::RedactedStderr;
 use crate::run_history::RunHistory;
 use crate::run_ref::{RunRef, attempt_name, part_name};
-use crate::run_rendering::is_gateway_client;
-use crate::run_session::state_dir;
-use crate::{clock, completion, runtime};
+use crate::run_supervision::state_dir;
+use crate::run_title::is_gateway_client;
+use crate::{async_runtime, clock, shell_completion};
 
 /// Interval for polling for more output.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Show the output of the attempts of a run
 ///
-/// Standard output goes to standard output, standard error to standard error. For a pipeline, each line is prefixed
-/// with the name of its role, unless only one role or attempt is shown. On a terminal, only text and colors are shown;
-/// with `--raw`, or in a file or pipe, every byte is kept.
+/// Prints the stdout of attempts to stdout and their stderr to stderr. For a pipeline, each line starts with
+/// the name of its role, unless you select one role or attempt. On a terminal, prints only text and colors;
+/// with `--raw`, or in a file or pipe, prints every byte.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck logs                     (all attempts of the newest run)
   unstuck logs k3v9 --attempt 2
   unstuck logs k3v9 --role tester  (one role of a pipeline; the same as k3v9/tester)
-  unstuck logs -f                  (and what comes, until the run ends)
-  unstuck logs k3v9 --json         (the files, and how large they are)")]
+  unstuck logs -f                  (keep printing until the run ends)
+  unstuck logs k3v9 --json         (log files and their sizes)")]
 pub(crate) struct LogsArgs {
     /// Run, optionally followed by /ROLE and /ATTEMPT [default: the newest run]
     #[arg(
         value_name = "RUN[/ROLE][/N]",
         value_parser = NonEmptyStringValueParser::new(),
-        add = completion::runs_and_roles()
+        add = shell_completion::runs_and_roles()
     )]
     run: Option<String>,
 
@@ -99,7 +99,7 @@ struct LogFile {
 
 pub(crate) fn run(args: &LogsArgs, session: &CommandContext<'_>, out: &mut Output) -> Result<()> {
     let named = args.run_ref()?;
-    runtime::block_on(async {
+    async_runtime::block_on(async {
         let history = RunHistory::open(session.store).await?;
         let run = history.find(named.run_prefix).await?;
         let timeline = history.timeline(&run.id).await?;
@@ -114,17 +114,17 @@ pub(crate) fn run(args: &LogsArgs, session: &CommandContext<'_>, out: &mut Outpu
         if is_gateway_client(&run) {
             return Err(refusal(
                 format!(
-                    "run {} is a client's own session: its output is its client's",
+                    "run {} is a gateway client session; its output is not recorded",
                     run.id
                 ),
-                format!("`unstuck show {}` tells how its calls went", run.id.short()),
+                format!("`unstuck show {}` shows its API calls", run.id.short()),
             ));
         }
         if files.is_empty() && !args.follow {
             return Err(refusal(
-                format!("run {} has left no output", run.id),
+                format!("run {} has no output", run.id),
                 format!(
-                    "it would be in {}; runs of earlier versions have theirs only in {}",
+                    "no files in {}, nor in {} (earlier versions)",
                     folder.display(),
                     run_dir::project_copy_dir(Path::new(&run.project), &run.id).display()
                 ),

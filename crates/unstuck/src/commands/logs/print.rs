@@ -73,7 +73,7 @@ impl Write for RawStdout<'_> {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "the output of the command was redacted when it was kept"
+    reason = "the output was redacted when it was stored"
 )]
 fn stderr() -> io::Stderr {
     io::stderr()

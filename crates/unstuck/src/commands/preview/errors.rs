@@ -1,7 +1,7 @@
 //! Errors of previews, with hints.
 
-use unstuck_repair::preview::{ApplyError, PreviewError};
-use unstuck_run::repair::{PreviewJobError, RepairError};
+use unstuck_repair::preview::{PreviewApplyError, PreviewError};
+use unstuck_run::repair_execution::{PreviewJobError, RepairError};
 
 use crate::error_report::{error_with_hint, refusal};
 
@@ -9,32 +9,26 @@ use crate::error_report::{error_with_hint, refusal};
 pub(super) fn preview_error(error: PreviewError) -> anyhow::Error {
     let told = error_chain(&error);
     match &error {
-        PreviewError::NotFound { .. } | PreviewError::Ambiguous { .. } => refusal(
-            told,
-            "`unstuck preview` lists those that are kept, with their ids",
-        ),
-        PreviewError::Busy { .. } => refusal(told, "try again when that is done"),
-        PreviewError::Damaged { id } => refusal(
-            told,
-            format!(
-                "it cannot be applied; `unstuck preview --drop {id}` is not needed, it goes by itself"
-            ),
-        ),
+        PreviewError::NotFound { .. } | PreviewError::Ambiguous { .. } => {
+            refusal(told, "`unstuck preview` lists saved previews")
+        }
+        PreviewError::Busy { .. } => refusal(told, "retry when it has finished"),
+        PreviewError::Damaged { .. } => {
+            refusal(told, "it cannot be applied and is removed automatically")
+        }
         PreviewError::StateInsideProject { .. } => error_with_hint(
             told,
-            "name a store outside of the project: --store FILE, or UNSTUCK_STORE",
+            "use a store outside the project: --store FILE or UNSTUCK_STORE",
         ),
         PreviewError::Mounted { .. } => refusal(
             told,
-            "nothing was run; a command can only be previewed where all of the project is one file system",
+            "nothing was run; previews require the whole project on one file system",
         ),
-        PreviewError::TooMuch(_) => refusal(told, "nothing of the project was changed"),
+        PreviewError::TooMuch(_) => refusal(told, "the project is unchanged"),
         PreviewError::NoProject { .. }
         | PreviewError::UnsupportedEntry { .. }
         | PreviewError::Unreadable { .. }
-        | PreviewError::Storage { .. } => {
-            error_with_hint(told, "nothing of the project was changed")
-        }
+        | PreviewError::Storage { .. } => error_with_hint(told, "the project is unchanged"),
     }
 }
 
@@ -45,7 +39,7 @@ pub(super) fn trial_error(error: PreviewJobError) -> anyhow::Error {
         PreviewJobError::Preview(error) => preview_error(error),
         PreviewJobError::Command(_) => error_with_hint(
             told.trim_start_matches("recovery.json: "),
-            "no such command could be proposed or approved",
+            "this command cannot be proposed or approved either",
         ),
         PreviewJobError::OtherOwner(uid) => refusal(
             told,
@@ -55,36 +49,37 @@ pub(super) fn trial_error(error: PreviewJobError) -> anyhow::Error {
             operation: doing,
             reason: why,
         }) => refusal(
-            format!("a preview is not possible here: cannot {doing}: {why}"),
-            "nothing was run; a preview needs the whole sandbox, with user namespaces and overlays",
+            format!("previews are not available here: cannot {doing}: {why}"),
+            "nothing was run; previews require a full sandbox with user namespaces and overlays",
         ),
-        PreviewJobError::Repair(RepairError::Busy) => refusal(told, "try again when that is done"),
-        PreviewJobError::Repair(_) => error_with_hint(told, "nothing of the project was changed"),
-        PreviewJobError::Stopped | PreviewJobError::SurvivingProcesses(_) => refusal(
-            told,
-            "nothing of the project was changed, and nothing is kept",
-        ),
+        PreviewJobError::Repair(RepairError::Busy) => refusal(told, "retry when it has finished"),
+        PreviewJobError::Repair(_) => error_with_hint(told, "the project is unchanged"),
+        PreviewJobError::Stopped | PreviewJobError::SurvivingProcesses(_) => {
+            refusal(told, "the project is unchanged, and no preview was saved")
+        }
     }
 }
 
 /// Describes why a preview was not applied.
-pub(super) fn apply_error(error: ApplyError) -> anyhow::Error {
+pub(super) fn apply_error(error: PreviewApplyError) -> anyhow::Error {
     let told = error_chain(&error);
     match error {
-        ApplyError::Preview(error) => preview_error(error),
-        ApplyError::Changed { .. } | ApplyError::ChangedDuringRun { .. } => refusal(
-            format!("not applied, {told}"),
-            "nothing was changed; run the preview again to see what the command would do now",
-        ),
-        ApplyError::ProjectReplaced { .. } => refusal(told, "nothing was changed"),
-        ApplyError::Busy => refusal(told, "nothing was changed; try again when that is done"),
-        ApplyError::Failed { .. } => error_with_hint(
+        PreviewApplyError::Preview(error) => preview_error(error),
+        PreviewApplyError::Changed { .. } | PreviewApplyError::ChangedDuringRun { .. } => refusal(
             format!("not applied: {told}"),
-            "all of it was undone, nothing was changed",
+            "the project is unchanged; run the preview again",
         ),
-        ApplyError::PartiallyApplied { .. } => error_with_hint(
+        PreviewApplyError::ProjectReplaced { .. } => refusal(told, "the project is unchanged"),
+        PreviewApplyError::Busy => {
+            refusal(told, "the project is unchanged; retry when it has finished")
+        }
+        PreviewApplyError::Failed { .. } => error_with_hint(
+            format!("not applied: {told}"),
+            "all changes were rolled back",
+        ),
+        PreviewApplyError::PartiallyApplied { .. } => error_with_hint(
             told,
-            "somebody else changed the project at the same moment; look at these paths",
+            "another process changed the project at the same time; check these paths",
         ),
     }
 }

@@ -4,7 +4,7 @@ mod errors;
 mod preview_run;
 mod print;
 mod progress;
-mod prompt;
+mod terminal_prompt;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -14,11 +14,13 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 use unstuck_core::duration;
-use unstuck_repair::preview::{ApplyReport, Preview, PreviewReport, PreviewStore, RecoveryOutcome};
-use unstuck_run::nesting::detect_nested_run;
+use unstuck_repair::preview::{
+    CrashedApplyOutcome, Preview, PreviewApplyReport, PreviewReport, PreviewStore,
+};
+use unstuck_run::nested_run_detection::detect_nested_run;
 
-use self::prompt::PreviewChoice;
-use crate::agent_restrictions::person_only_error;
+use self::terminal_prompt::PreviewChoice;
+use crate::agent_restrictions::human_only_error;
 use crate::clock;
 use crate::command_context::CommandContext;
 use crate::config::Config;
@@ -26,27 +28,27 @@ use crate::error_report::error_with_hint;
 use crate::output::{Output, YELLOW};
 use crate::paths::abbreviate_home;
 use crate::redacted_stderr::RedactedStderr;
-use crate::run_session::state_dir;
+use crate::run_supervision::state_dir;
 
 /// Exit code after a timeout.
 const EXIT_TIMED_OUT: u8 = 124;
 
 /// Show what a command would change in the project, then apply or drop it
 ///
-/// The command runs on an overlay of the project, fully sandboxed and without network: the project stays unchanged
-/// until you apply the preview. Only files are previewed. Without a command, saved previews are listed.
+/// The command runs on an overlay of the project, fully sandboxed and without network access: the project stays
+/// unchanged until you apply the preview. A preview shows only file changes. Without a command, lists saved previews.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck preview \"rm -rf node_modules && npm ci\"
   unstuck preview \"npm ci\" --working-dir packages/web --network
-  unstuck preview q7w2                (the command of an open escalation)
+  unstuck preview q7w2                (the command of an open request)
   unstuck preview --apply 3f9a2c81d07e
   unstuck preview --drop 3f9a2c81d07e
   unstuck preview --json \"make clean\" | jq '.rows[].path'
 
-Exit code: that of the command if one ran (124 if it took too long); otherwise 0, 1 if it cannot be done, 2 an error of our own.")]
+Exit code: the command's own if it ran (124 after a timeout); otherwise 0 success, 1 refused, 2 unstuck error.")]
 pub(crate) struct PreviewArgs {
-    /// Command, or the id of an escalation that proposes one
+    /// Command, or the id of a request that proposes one
     #[arg(value_name = "COMMAND|ESCALATION")]
     target: Option<String>,
 
@@ -58,7 +60,7 @@ pub(crate) struct PreviewArgs {
     #[arg(long, requires = "target")]
     network: bool,
 
-    /// Timeout [default: 120s, or as proposed by the escalation]
+    /// Timeout [default: the timeout in the request, otherwise 120s]
     #[arg(long, value_name = "TIME", value_parser = duration::parse, requires = "target")]
     timeout: Option<Duration>,
 
@@ -115,7 +117,7 @@ enum AfterPreview {
 enum PreviewOutcome {
     Kept,
     Dropped,
-    Applied(ApplyReport),
+    Applied(PreviewApplyReport),
 }
 
 pub(crate) fn run(
@@ -173,13 +175,13 @@ fn report_preview(
         AfterPreview::Drop => PreviewChoice::Drop,
         AfterPreview::Apply if failed => {
             let code = report.execution.exit_code;
-            let told = format!("it failed with exit code {code}, so it was not applied");
+            let told = format!("not applied: the command failed with exit code {code}");
             writeln!(RedactedStderr::auto(), "{YELLOW}{told}{YELLOW:#}")?;
             PreviewChoice::Keep
         }
         AfterPreview::Apply => PreviewChoice::Apply,
         AfterPreview::Ask if args.json => PreviewChoice::Keep,
-        AfterPreview::Ask => prompt::choose(&report, out)?,
+        AfterPreview::Ask => terminal_prompt::choose(&report, out)?,
     };
     apply_choice(args, preview, choice, session, out)?;
     let code = if report.execution.timed_out {
@@ -220,7 +222,7 @@ fn apply_choice(
 /// Refuses to run inside an agent: only a human may apply a preview.
 fn refuse_agents() -> Result<()> {
     match detect_nested_run() {
-        Some(inside) => Err(person_only_error("apply a preview", &inside.to_string())),
+        Some(inside) => Err(human_only_error("apply a preview", &inside.to_string())),
         None => Ok(()),
     }
 }
@@ -243,14 +245,14 @@ impl PreviewArgs {
             (Some(target), _, _, Some("")) => PreviewAction::Run(target, AfterPreview::Drop),
             (None, ..) => {
                 return Err(error_with_hint(
-                    "which preview is meant?",
-                    "`unstuck preview` lists those that are kept, with their ids",
+                    "a preview id is required",
+                    "`unstuck preview` lists saved previews",
                 ));
             }
             (Some(_), ..) => {
                 return Err(error_with_hint(
-                    "a command and the id of a preview do not go together",
-                    "put --apply or --drop behind the command: unstuck preview \"npm ci\" --apply",
+                    "cannot combine a command with a preview id",
+                    "put --apply or --drop after the command: unstuck preview \"npm ci\" --apply",
                 ));
             }
         };
@@ -266,14 +268,14 @@ fn recover_previews(previews: &PreviewStore) -> Result<()> {
             abbreviate_home(&settled.project.display().to_string()),
         );
         let told = match settled.outcome {
-            RecoveryOutcome::Finished => {
-                format!("preview {id} was half applied to {project}: it is finished now")
+            CrashedApplyOutcome::Finished => {
+                format!("applying preview {id} to {project} was interrupted; completed now")
             }
-            RecoveryOutcome::RolledBack => format!(
-                "preview {id} was half applied to {project}: that is undone, and it is kept"
+            CrashedApplyOutcome::RolledBack => format!(
+                "applying preview {id} to {project} was interrupted; rolled back, the preview is kept"
             ),
-            RecoveryOutcome::Conflicted(left) => format!(
-                "preview {id} was half applied to {project}, which has changed since; look at {}",
+            CrashedApplyOutcome::Conflicted(left) => format!(
+                "applying preview {id} to {project} was interrupted, and the project has changed since; check {}",
                 left.join(", ")
             ),
         };
@@ -287,7 +289,7 @@ fn list(reports: &[PreviewReport], json: bool, out: &mut Output) -> Result<()> {
         return out.write_json(&reports);
     }
     if reports.is_empty() {
-        writeln!(RedactedStderr::auto(), "no previews are kept")?;
+        writeln!(RedactedStderr::auto(), "no saved previews")?;
     }
     print::list(reports, clock::now().at, out)
 }

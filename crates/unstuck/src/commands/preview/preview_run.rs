@@ -9,18 +9,18 @@ use unstuck_config::Origin;
 use unstuck_core::command_policy::DEFAULT_TIMEOUT_SECONDS;
 use unstuck_repair::environment::RepairEnvironment;
 use unstuck_repair::preview::{Preview, PreviewLimits, PreviewStore};
-use unstuck_repair::project_dir::{ProjectDir, ProjectRoot};
+use unstuck_repair::project_dir::{ProjectRoot, RepairWorkingDir};
 use unstuck_repair::sandbox::NetworkAccess;
 use unstuck_run::process::{ReaperProgram, StopRequest};
-use unstuck_run::repair::{PreviewJob, RepairExecutor};
+use unstuck_run::repair_execution::{PreviewJob, RepairExecutor};
 
-use super::{CommandProposal, PreviewArgs, ProposalLookup, errors, progress, prompt};
+use super::{CommandProposal, PreviewArgs, ProposalLookup, errors, progress, terminal_prompt};
 use crate::command_context::CommandContext;
 use crate::config::Config;
 use crate::error_report::error_with_hint;
 use crate::paths::project_of;
-use crate::run_session::{self, state_dir};
-use crate::{clock, environment, runtime};
+use crate::run_supervision::{self, state_dir};
+use crate::{async_runtime, clock, environment_variables};
 
 /// Disables retries of installers: without network they only waste time, several minutes with npm.
 const NO_RETRIES: [&str; 6] = [
@@ -36,7 +36,7 @@ const NO_RETRIES: [&str; 6] = [
 pub(super) struct PreviewRequest {
     proposed: CommandProposal,
     root: ProjectRoot,
-    folder: ProjectDir,
+    folder: RepairWorkingDir,
     network: NetworkAccess,
 }
 
@@ -66,7 +66,7 @@ impl PreviewRequest {
             Some(project) => project.clone(),
             None => {
                 let here = std::env::current_dir();
-                project_of(&here.context("cannot find the current folder")?)
+                project_of(&here.context("cannot determine the current directory")?)
             }
         };
         let root = ProjectRoot::open(&project)?;
@@ -74,11 +74,11 @@ impl PreviewRequest {
         let folder = folder.map_err(|error| {
             error_with_hint(
                 error.to_string(),
-                "it is a folder from the root of the project",
+                "--working-dir is relative to the project root",
             )
         })?;
         let wanted = args.network || owner_allows_network(config);
-        let network = if wanted || prompt::confirm_network(&proposed.command, args.json)? {
+        let network = if wanted || terminal_prompt::confirm_network(&proposed.command, args.json)? {
             NetworkAccess::On
         } else {
             NetworkAccess::Off
@@ -105,18 +105,22 @@ impl PreviewRequest {
             // Variables passed through to approved commands are withheld: this one is not approved.
             environment: self.environment(),
             network: self.network,
-            hidden_paths: environment::own_paths(session.store),
+            hidden_paths: environment_variables::own_paths(session.store),
             timeout: self.proposed.timeout,
             bounds: PreviewLimits::default(),
         };
-        runtime::block_on(async {
+        async_runtime::block_on(async {
             let (stop, stopped) = watch::channel(StopRequest::Continue);
-            run_session::listen(stop, None)?;
+            run_supervision::listen(stop, None)?;
             let state = state_dir(session.store);
             let temporary = std::env::temp_dir();
             let program = ReaperProgram::own();
-            let executor =
-                RepairExecutor::start(&program, &state, &temporary, environment::redactor());
+            let executor = RepairExecutor::start(
+                &program,
+                &state,
+                &temporary,
+                environment_variables::redactor(),
+            );
             let mut executor = executor.map_err(|error| errors::trial_error(error.into()))?;
             let now = clock::now().at;
             let tried = executor.preview(&trial, previews, now, stopped);
@@ -131,7 +135,7 @@ impl PreviewRequest {
 
     /// Returns the environment variables of the command.
     fn environment(&self) -> RepairEnvironment {
-        let owner = environment::all().map(|(name, value)| (name.into(), value.into()));
+        let owner = environment_variables::all().map(|(name, value)| (name.into(), value.into()));
         let rebuilt = RepairEnvironment::from_owner(owner, self.root.path(), &[]);
         match self.network {
             NetworkAccess::On => rebuilt,

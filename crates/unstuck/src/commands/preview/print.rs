@@ -6,10 +6,10 @@ use anyhow::Result;
 use serde::Serialize;
 use unstuck_core::Timestamp;
 use unstuck_core::duration::HumanDuration;
-use unstuck_core::planner::shell_quote;
+use unstuck_core::recovery_plan::shell_quote;
 use unstuck_core::repair::needs_network;
 use unstuck_repair::preview::{
-    FileChangeCounts, PreviewReport, ReportRow, RowChange, grouped_number,
+    FileChangeCounts, PreviewReport, PreviewReportRow, PreviewRowChange, grouped_number,
 };
 
 use super::PreviewOutcome;
@@ -17,7 +17,7 @@ use crate::clock::format_age;
 use crate::command_context::CommandContext;
 use crate::output::{BOLD, DIM, GREEN, Output, RED, YELLOW};
 use crate::paths::abbreviate_home;
-use crate::text_display::truncate;
+use crate::sanitized_text::truncate;
 
 /// Widest path for which notes are aligned in a column.
 const MAX_PATH_WIDTH: usize = 60;
@@ -30,7 +30,6 @@ struct PreviewJson<'a> {
     /// Final state: kept, dropped or applied.
     fate: &'static str,
     /// Files that could not be removed after applying.
-    #[serde(rename = "left")]
     leftovers: &'a [String],
 }
 
@@ -67,7 +66,7 @@ fn head(report: &PreviewReport, out: &mut Output) -> Result<()> {
         place = format!("{place}/{}", ran.working_dir);
     }
     let (style, end) = match (ran.timed_out, ran.exit_code) {
-        (true, _) => (RED, "stopped, it took too long,".to_owned()),
+        (true, _) => (RED, "timed out".to_owned()),
         (false, 0) => (GREEN, "exit 0".to_owned()),
         (false, code) => (RED, format!("exit {code}")),
     };
@@ -92,19 +91,19 @@ fn changes(report: &PreviewReport, out: &mut Output) -> Result<()> {
     }
     if report.is_empty() {
         let told = if failed {
-            "Up to then it had changed nothing."
+            "The command made no changes before it failed."
         } else {
             "It would change nothing."
         };
         writeln!(out, "{told}")?;
     } else {
         let when = if failed {
-            "Up to then it would"
+            "Before it failed, it would"
         } else {
             "It would"
         };
         writeln!(out, "{when} {}:", counts_text(report.counts))?;
-        let width = |row: &ReportRow| row.path.chars().count();
+        let width = |row: &PreviewReportRow| row.path.chars().count();
         let width = report.rows.iter().map(width).max().unwrap_or_default();
         for one in &report.rows {
             row(one, width.min(MAX_PATH_WIDTH), out)?;
@@ -123,12 +122,15 @@ fn changes(report: &PreviewReport, out: &mut Output) -> Result<()> {
             [one] if one != "." => format!(" in {one}/"),
             _ => String::new(),
         };
-        writeln!(out, "  {DIM}{files}{place} written again as before{DIM:#}")?;
+        writeln!(
+            out,
+            "  {DIM}{files}{place} rewritten without changes{DIM:#}"
+        )?;
     }
     for path in &report.protected {
         writeln!(
             out,
-            "  {YELLOW}never   {path}{YELLOW:#}  unstuck or git would obey it, so it is not applied"
+            "  {YELLOW}never   {path}{YELLOW:#}  not applied: unstuck or git would act on it"
         )?;
     }
     Ok(())
@@ -138,25 +140,25 @@ fn changes(report: &PreviewReport, out: &mut Output) -> Result<()> {
 fn print_failure_hint(report: &PreviewReport, out: &mut Output) -> Result<()> {
     writeln!(
         out,
-        "{RED}It failed, so this is not what it would change.{RED:#}"
+        "{RED}The command failed, so its actual changes may differ.{RED:#}"
     )?;
     if !report.execution.network {
         let command = shell_quote(&report.execution.command);
         let reason = if needs_network(&report.execution.command) {
-            "It fetches from the network, and had none"
+            "It needs network access, which previews do not have by default"
         } else {
-            "It had no network; if it needs one"
+            "If it needs network access"
         };
         writeln!(out, "{reason}: unstuck preview {command} --network")?;
     }
     Ok(())
 }
 
-fn row(row: &ReportRow, width: usize, out: &mut Output) -> Result<()> {
+fn row(row: &PreviewReportRow, width: usize, out: &mut Output) -> Result<()> {
     let style = match row.change {
-        RowChange::Add => GREEN,
-        RowChange::Delete => RED,
-        RowChange::Change | RowChange::Mixed => YELLOW,
+        PreviewRowChange::Add => GREEN,
+        PreviewRowChange::Delete => RED,
+        PreviewRowChange::Change | PreviewRowChange::Mixed => YELLOW,
     };
     let line = format!(
         "{style}{:<6}{style:#}  {:<width$}  {DIM}{}{DIM:#}",
@@ -185,7 +187,7 @@ fn counts_text(counts: FileChangeCounts) -> String {
         words.push(format!("{verb} {what}"));
     }
     if words.is_empty() {
-        "change folders only".to_owned()
+        "change directories only".to_owned()
     } else {
         words.join(", ")
     }
@@ -217,7 +219,7 @@ fn print_text_diffs(report: &PreviewReport, out: &mut Output) -> Result<()> {
     }
     if report.more_texts > 0 {
         let more = files(report.more_texts);
-        writeln!(out, "\n{DIM}… the differences of {more} more{DIM:#}")?;
+        writeln!(out, "\n{DIM}… and the diffs of {more} more{DIM:#}")?;
     }
     Ok(())
 }
@@ -226,7 +228,7 @@ fn output(report: &PreviewReport, out: &mut Output) -> Result<()> {
     if report.execution.output.is_empty() {
         return Ok(());
     }
-    writeln!(out, "\n{DIM}the last lines that it wrote:{DIM:#}")?;
+    writeln!(out, "\n{DIM}last lines of output:{DIM:#}")?;
     for line in &report.execution.output {
         writeln!(out, "  {line}")?;
     }
@@ -246,20 +248,20 @@ fn print_limitations(report: &PreviewReport, out: &mut Output) -> Result<()> {
         let told = truncate(&several, 200);
         writeln!(
             out,
-            "{DIM}written outside of the project, to a copy that is gone: {told}{DIM:#}"
+            "{DIM}writes outside the project, discarded: {told}{DIM:#}"
         )?;
     }
     let only = if report.execution.network {
-        "Only files are shown. What it did over the network is done."
+        "Only file changes are shown. Network effects are real."
     } else {
-        "Only files are shown, not what it would do over the network."
+        "Only file changes are shown, not network effects."
     };
     writeln!(out, "{DIM}{only}{DIM:#}")?;
     if !report.changed_during_run.is_empty() {
         let paths = report.changed_during_run.join(", ");
         writeln!(
             out,
-            "{YELLOW}It cannot be applied: the project changed while it ran, in {paths}.{YELLOW:#}"
+            "{YELLOW}Cannot be applied: the project changed during the preview ({paths}).{YELLOW:#}"
         )?;
     }
     Ok(())
@@ -276,11 +278,11 @@ pub(super) fn print_outcome(
     match fate {
         // There is nothing to apply, which the report already says.
         PreviewOutcome::Dropped if report.is_empty() => {}
-        PreviewOutcome::Dropped => writeln!(out, "Dropped. The project is as it was.")?,
+        PreviewOutcome::Dropped => writeln!(out, "Dropped. The project is unchanged.")?,
         PreviewOutcome::Kept => {
             writeln!(
                 out,
-                "\nNothing was changed. Preview {id} is kept for a day:"
+                "\nThe project is unchanged. Preview {id} is kept for 1 day:"
             )?;
             for verb in ["apply", "drop"] {
                 let line = session.unstuck_command(&format!("preview --{verb} {id}"));
@@ -299,7 +301,7 @@ pub(super) fn print_outcome(
                 .map(|(n, word)| format!("{} {word}", grouped_number(*n)))
                 .collect();
             let told = if parts.is_empty() {
-                "folders only".to_owned()
+                "directories only".to_owned()
             } else {
                 parts.join(", ")
             };
@@ -307,7 +309,7 @@ pub(super) fn print_outcome(
             for left in &applied.leftovers {
                 writeln!(
                     out,
-                    "{YELLOW}{left} could not be removed; it is not needed{YELLOW:#}"
+                    "{YELLOW}could not remove {left}; delete it manually{YELLOW:#}"
                 )?;
             }
         }

@@ -25,7 +25,7 @@ pub(super) async fn with_progress<T>(
         NetworkAccess::Off => "without network",
     };
     let what = format!(
-        "running it on an overlay {network}, for at most {}; Ctrl-C cancels",
+        "running on an overlay {network}, timeout {}; press Ctrl-C to cancel",
         HumanDuration(limit)
     );
     let is_terminal = redacted_stderr::is_terminal();

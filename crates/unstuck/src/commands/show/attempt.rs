@@ -12,7 +12,7 @@ use crate::call_rendering;
 use crate::clock;
 use crate::output::{DIM, GREEN, Output, RED, YELLOW};
 use crate::repair_rendering;
-use crate::text_display::{last_lines, one_line, signed_usd, wrap_words};
+use crate::sanitized_text::{last_lines, one_line, signed_usd, wrap_words};
 
 /// Column where the values begin, after the labels.
 const INDENT: usize = 19;
@@ -30,7 +30,7 @@ pub(super) fn print_excerpt(excerpt: &OutputExcerpt, out: &mut Output) -> Result
         if lines.is_empty() {
             continue;
         }
-        writeln!(out, "\n{DIM}── the end of its {name} ──{DIM:#}")?;
+        writeln!(out, "\n{DIM}── end of {name} ──{DIM:#}")?;
         for line in lines {
             writeln!(out, "{line}")?;
         }
@@ -84,11 +84,11 @@ fn print_details(attempt: &AttemptView, out: &mut Output) -> Result<()> {
         line(
             "kind",
             &format!(
-                "{} ({sure:.0} % sure, rule {})",
+                "{} (confidence {sure:.0}%, rule {})",
                 diagnosis.kind, diagnosis.evidence.rule
             ),
         )?;
-        line("seen", &one_line(&diagnosis.evidence.line, 160))?;
+        line("evidence", &one_line(&diagnosis.evidence.line, 160))?;
     }
     for told in call_rendering::call_lines(&attempt.calls) {
         line("call", &told)?;
@@ -103,7 +103,7 @@ fn print_details(attempt: &AttemptView, out: &mut Output) -> Result<()> {
         line("wrong", &one_line(wrong, 160))?;
     }
     if let Some(made) = &attempt.decision {
-        line("decided", &made.decision.reason)?;
+        line("decision", &made.decision.reason)?;
     }
     if let Some(change) = &attempt.model_switch {
         let more = change
@@ -130,7 +130,10 @@ fn print_details(attempt: &AttemptView, out: &mut Output) -> Result<()> {
         line("wait", &format!("until {until}{reread}"))?;
     }
     if let Some(asked) = &attempt.escalation {
-        line("asked", &format!("a person ({})", asked.trigger))?;
+        line(
+            "request",
+            &format!("needs your input ({})", asked.escalation_kind.label()),
+        )?;
     }
     if let Some(resolved) = &attempt.resolution {
         let note = one_line(&resolved.note, 120);

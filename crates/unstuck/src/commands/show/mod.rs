@@ -1,7 +1,7 @@
 //! `unstuck show`: shows one run attempt by attempt, or a pipeline role by role.
 
 mod attempt;
-mod roles;
+mod pipeline_roles;
 
 use std::io::Write;
 
@@ -19,9 +19,9 @@ use crate::output::{BOLD, DIM, Output};
 use crate::paths::abbreviate_home;
 use crate::run_history::{RunEntry, RunHistory};
 use crate::run_ref::RunRef;
-use crate::run_rendering::{is_gateway_client, run_title, status_style};
-use crate::text_display::truncate;
-use crate::{call_rendering, clock, completion, runtime, session_state_text};
+use crate::run_title::{is_gateway_client, run_title, status_style};
+use crate::sanitized_text::truncate;
+use crate::{async_runtime, call_rendering, clock, shell_completion, wait_state_text};
 
 /// Show a run: attempts, failures, decisions with their reasons, and cost
 #[derive(Debug, Args)]
@@ -37,7 +37,7 @@ pub(crate) struct ShowArgs {
     #[arg(
         value_name = "RUN[/ROLE][/N]",
         value_parser = NonEmptyStringValueParser::new(),
-        add = completion::runs_and_roles()
+        add = shell_completion::runs_and_roles()
     )]
     run: Option<String>,
 
@@ -48,22 +48,22 @@ pub(crate) struct ShowArgs {
 
 pub(crate) fn run(args: &ShowArgs, session: &CommandContext<'_>, out: &mut Output) -> Result<()> {
     let named = RunRef::parse(args.run.as_deref())?;
-    let (timeline, driven, spent) = runtime::block_on(async {
+    let (timeline, supervised, spent) = async_runtime::block_on(async {
         let history = RunHistory::open(session.store).await?;
-        let (timeline, driven) = history
-            .timeline_and_driven(named.run_prefix, clock::now().at)
+        let (timeline, supervised) = history
+            .timeline_and_supervision(named.run_prefix, clock::now().at)
             .await?;
         let spent = history.spent(&timeline.summary.id).await?;
-        anyhow::Ok((timeline, driven, spent))
+        anyhow::Ok((timeline, supervised, spent))
     })?;
     let attempts = named.find_attempts(&timeline)?;
     if args.json {
-        let run = RunEntry::new(timeline.summary.clone(), driven);
+        let run = RunEntry::new(timeline.summary.clone(), supervised);
         let mut whole = as_json(&timeline, named, &attempts, &run)?;
         whole["api_calls"] = call_rendering::as_json(&timeline, spent.as_ref())?;
         return out.write_json(&whole);
     }
-    let run = RunEntry::new(timeline.summary.clone(), driven);
+    let run = RunEntry::new(timeline.summary.clone(), supervised);
     match (named.attempt, attempts.as_slice()) {
         (Some(_), [attempt]) => show_attempt(&run, &timeline, attempt, session, out),
         _ => {
@@ -89,7 +89,10 @@ fn as_json(
         let count = fields.insert("attempts".into(), json!(attempts));
         fields.insert("attempt_count".into(), count.unwrap_or(Value::Null));
         fields.insert("cwd".into(), json!(timeline.run.cwd()));
-        fields.insert("sessions".into(), roles::as_json(timeline, named, run)?);
+        fields.insert(
+            "sessions".into(),
+            pipeline_roles::as_json(timeline, named, run)?,
+        );
         if let Some(plan) = timeline.run.pipeline() {
             fields.insert("config_path".into(), json!(plan.config_path));
         }
@@ -133,7 +136,7 @@ fn show_all(
     } = shown;
     print_header(run, timeline, out)?;
     match timeline.run.pipeline() {
-        Some(plan) => roles::show(run, timeline, plan, named, out)?,
+        Some(plan) => pipeline_roles::show(run, timeline, plan, named, out)?,
         None => {
             for attempt in &timeline.attempts {
                 writeln!(out)?;
@@ -174,7 +177,7 @@ fn show_attempt(
     print_header(run, timeline, out)?;
     writeln!(out)?;
     if let Some(part) = &attempt.part {
-        roles::print_role_heading(part, &timeline.run, out)?;
+        pipeline_roles::print_role_heading(part, &timeline.run, out)?;
     }
     print_attempt(attempt, out)?;
     if let Some(excerpt) = &attempt.excerpt {
@@ -205,7 +208,7 @@ fn print_header(listed: &RunEntry, timeline: &RunTimeline, out: &mut Output) -> 
     let mut facts = vec![
         abbreviate_home(config.unwrap_or(&run.project)),
         format!("policy {}", run.policy),
-        format!("began {}", clock::format_time(run.started)),
+        format!("started {}", clock::format_time(run.started)),
     ];
     // The roles of a pipeline have their own models.
     facts.extend(run.model.clone().filter(|_| plan.is_none()));
@@ -250,17 +253,14 @@ fn print_unfinished(
 ) -> Result<()> {
     let run = &listed.run;
     let (status, style) = (run.status, status_style(run.status));
-    let wait = session_state_text::wait_text(&listed.state, clock::now().at);
+    let wait = wait_state_text::wait_text(&listed.state, clock::now().at);
     if status != RunStatus::Crashed {
         let wait = wait.map(|wait| format!(" {wait}")).unwrap_or_default();
         writeln!(out, "{style}{status}{style:#}{wait}")?;
         return Ok(());
     }
     if is_gateway_client(run) {
-        writeln!(
-            out,
-            "{style}{status}{style:#}: the gateway that served it is gone"
-        )?;
+        writeln!(out, "{style}{status}{style:#}: its gateway process is gone")?;
         return Ok(());
     }
     let doing = match wait {
@@ -269,7 +269,7 @@ fn print_unfinished(
     };
     writeln!(
         out,
-        "{style}{status}{style:#}{doing}: its supervising process is gone"
+        "{style}{status}{style:#}{doing}: supervising process is gone"
     )?;
     let short = run.id.short();
     let next = [format!("resume {short}"), format!("logs {short}")];

@@ -1,6 +1,7 @@
 //! Agents: their prompt, their model and their conversation can be changed.
 
 use crate::Place;
+use crate::output_snapshot::assert_output;
 
 use super::{QUICK, events, executions};
 
@@ -26,11 +27,7 @@ fn missing_section_is_fixed_by_a_modified_prompt() {
         "",
     );
     assert_eq!((ended.code, executions(&place)), (0, 2), "{}", ended.stderr);
-    assert!(
-        ended.stderr.contains("missing_sections"),
-        "{}",
-        ended.stderr
-    );
+    assert_output!(place, ended.stderr);
     let run = place.json(&["show", "--json"], "");
     let diagnosis = &run["attempts"][0]["diagnosis"];
     assert_eq!(diagnosis["confidence"], 1.0, "unstuck has looked itself");
@@ -67,7 +64,7 @@ fn agent_without_output_fails_despite_exit_code_0() {
     );
     let ended = place.run(&["exec", "--", "claude", "-p", "x"], "");
     assert_eq!((ended.code, executions(&place)), (0, 2), "{}", ended.stderr);
-    assert!(ended.stderr.contains("empty_output"), "{}", ended.stderr);
+    assert_output!(place, ended.stderr);
 }
 
 /// Some agents succeed by exit code and JSON, with an answer that reports a failure.
@@ -96,7 +93,7 @@ echo '{"type":"complete","total_tokens":5}'
     ];
     let ended = place.run(&[&["exec", "--"][..], &line].concat(), "fix it");
     assert_eq!((ended.code, executions(&place)), (0, 2), "{}", ended.stderr);
-    assert!(ended.stderr.contains("rate_limit"), "{}", ended.stderr);
+    assert_output!(place, ended.stderr);
 }
 
 /// After a usage limit the same conversation continues when the limit resets.
@@ -171,13 +168,7 @@ fn model_is_switched_if_the_policy_allows_it() {
         "",
     );
     assert_eq!(ended.code, 0, "{}", ended.stderr);
-    assert!(
-        ended
-            .stderr
-            .contains("model claude-haiku-5-5 → claude-sonnet-5-5"),
-        "{}",
-        ended.stderr
-    );
+    assert_output!(place, ended.stderr);
     assert!(events(&place).contains(&"model_escalated".to_owned()));
 }
 
@@ -202,7 +193,7 @@ fn failed_check_reruns_the_agent() {
         "",
     );
     assert_eq!((ended.code, executions(&place)), (0, 2), "{}", ended.stderr);
-    assert!(ended.stderr.contains("test -f ok"), "{}", ended.stderr);
+    assert_output!(place, ended.stderr);
 }
 
 #[test]
@@ -219,11 +210,7 @@ fn failed_check_is_described_to_the_agent() {
         "",
     );
     assert_eq!((ended.code, executions(&place)), (0, 2), "{}", ended.stderr);
-    assert!(
-        ended.stderr.contains("Retry with the error message"),
-        "{}",
-        ended.stderr
-    );
+    assert_output!(place, ended.stderr);
 }
 
 /// S0-06, S0-13: an agent that is not installed needs action at once.
@@ -232,7 +219,7 @@ fn missing_agent_escalates_at_once() {
     let place = Place::new();
     let ended = place.run(&["exec", "--", "codex", "exec", "x"], "");
     assert_eq!(ended.code, 3);
-    assert!(ended.stderr.contains("cli_not_found"), "{}", ended.stderr);
+    assert_output!(place, ended.stderr);
     assert!(!ended.stderr.contains("attempt 2"), "{}", ended.stderr);
 }
 

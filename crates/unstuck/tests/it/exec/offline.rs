@@ -11,7 +11,7 @@ mod root {
 ip link set lo up || exit 90
 "$UNSTUCK" exec -- sh ./agent 2> told & unstuck=$!
 tries=0
-until grep -q 'no network at all' told; do
+until grep -q 'network is down' told; do
   tries=$((tries + 1)); [ $tries -lt 300 ] && kill -0 $unstuck || exit 91
   sleep 0.1
 done
@@ -40,7 +40,7 @@ wait $unstuck
             .unwrap();
         let told = place.text("told");
         assert_eq!(status.code(), Some(0), "{told}");
-        assert!(told.contains("the network is back"), "{told}");
+        assert!(told.contains("network is back"), "{told}");
         assert_eq!(place.lines("count").len(), 2, "{told}");
     }
 }

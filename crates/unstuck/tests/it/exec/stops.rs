@@ -8,6 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use unstuck_core::decision::SeededRng;
 
 use crate::Place;
+use crate::output_snapshot::assert_output;
 
 use super::{QUICK, executions};
 
@@ -45,7 +46,7 @@ fn interrupted_run_stops_its_child_and_can_be_resumed() {
     let ended = child.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), Some(130));
     let told = String::from_utf8(ended.stderr).unwrap();
-    assert!(told.contains("stopped · unstuck resume"), "{told}");
+    assert_output!(place, told);
     let checkpoint = place.json_of_run("checkpoint.json");
     assert!(checkpoint["resume"].as_str().is_some());
 
@@ -59,11 +60,7 @@ fn interrupted_run_stops_its_child_and_can_be_resumed() {
     );
     let again = place.run(&["resume"], "");
     assert_eq!(again.code, 1);
-    assert!(
-        again.stderr.contains("nothing to resume"),
-        "{}",
-        again.stderr
-    );
+    assert_output!(place, again.stderr);
 }
 
 /// `nohup` and background jobs of `sh` start it with ignored signals.
@@ -98,7 +95,7 @@ fn initially_ignored_signals_stay_ignored() {
 #[test]
 fn terminating_signal_is_recorded() {
     for (number, code, by, reason) in [
-        (Signal::INT, 130, "person", "stopped by a person"),
+        (Signal::INT, 130, "person", "stopped by the user"),
         (Signal::TERM, 143, "sigterm", "terminated by SIGTERM"),
         (Signal::HUP, 129, "sighup", "terminated by SIGHUP"),
     ] {
@@ -158,7 +155,7 @@ fn interrupted_wait_can_be_resumed() {
     let mut child = start(&place, &["exec", "--", "claude", "-p", "x"]);
     assert_eq!(first_line(&mut child), "ran\n");
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    while !lines.next().unwrap().unwrap().contains("trying again") {}
+    while !lines.next().unwrap().unwrap().contains("retrying in") {}
     signal(&child, Signal::KILL);
     child.wait().unwrap();
     let waiting = place.json(&["runs", "--json"], "");
@@ -214,7 +211,7 @@ fn kill_at_any_moment_loses_nothing() {
         let attempts = run["attempts"].as_array().unwrap();
         let cut_off: u64 = attempts
             .iter()
-            .map(|one| one["cut_off"].as_u64().unwrap())
+            .map(|one| one["interruptions"].as_u64().unwrap())
             .sum();
         let counted = std::fs::read_to_string(place.project().join("n")).unwrap();
         let counted: u64 = counted.trim().parse().unwrap();

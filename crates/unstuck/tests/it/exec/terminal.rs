@@ -85,11 +85,11 @@ fn wait_counts_down_and_enter_ends_it() {
     terminal.until(&[
         "attempt 2 in 9 min 5",
         "gives up at",
-        "Enter tries now, Ctrl-C stops",
+        "Enter to retry, Ctrl-C to stop",
     ]);
     place.write("up", "");
     terminal.press(b"\r");
-    terminal.until(&["going on at once, as you asked", "done"]);
+    terminal.until(&["retrying now, as requested", "done"]);
     assert_eq!(terminal.end(), Some(0));
     assert_eq!(place.lines("ran").len(), 2);
 }
@@ -117,7 +117,7 @@ fn waiting_role_shows_its_deadline_and_how_to_stop() {
         "attempt 2 in ",
         "gives up at",
         "unstuck retry",
-        "Ctrl-C stops",
+        "Ctrl-C to stop",
     ]);
     terminal.press(b"\x03");
     assert_eq!(terminal.end(), Some(130));

@@ -123,7 +123,7 @@ fn waiting_client_is_shown_as_waiting() {
         let state = &run["state"];
         assert_eq!(state["state"], "waiting", "{run}");
         assert_eq!(state["source"], "header", "{run}");
-        assert_eq!(state["next"]["who"], "gateway", "{run}");
+        assert_eq!(state["next"]["actor"], "gateway", "{run}");
         assert!(
             state["until"].is_string() || state["until"].is_number(),
             "{run}"
@@ -166,7 +166,7 @@ fn client_waiting_for_the_limit_of_another_is_shown_as_waiting() {
         runs.as_array().filter(|runs| runs.len() == 2).cloned()
     });
     for run in &waits {
-        assert_eq!(run["state"]["next"]["who"], "gateway", "{run}");
+        assert_eq!(run["state"]["next"]["actor"], "gateway", "{run}");
         assert_eq!(run["state"]["source"], "header", "{run}");
     }
     for asked in [first, second] {

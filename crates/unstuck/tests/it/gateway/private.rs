@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::{QUICK, api, asked, by_user, claude, ended, exec, until};
 use crate::Place;
+use crate::output_snapshot::assert_output;
 
 fn with_claude() -> Place {
     let place = Place::new();
@@ -27,14 +28,8 @@ fn call_recovers_without_the_agent_noticing() {
         "[[step]]\nrate_limit = { retry_after = 0 }\n[[step]]\nanswer = { text = \"All done.\" }\n",
     );
     let ended = exec(&place, &api, &LINE);
-    ended.told(
-        0,
-        &[
-            "API call failed: rate_limit",
-            "(retry 1 of 2)",
-            "API call recovered (2 tries)",
-        ],
-    );
+    ended.told(0, &[]);
+    assert_output!(place, ended.stderr);
     assert!(ended.stdout.contains("All done."), "{}", ended.stdout);
     assert_eq!((place.lines("count").len(), asked(&api)), (1, 2));
 }
@@ -49,7 +44,8 @@ fn retries_of_agent_gateway_and_exec_do_not_multiply() {
         &api,
         &[&LINE[..], &["--model", "claude-opus-5-5"]].concat(),
     );
-    ended.told(3, &["server_overloaded", "API call failed for good"]);
+    ended.told(3, &[]);
+    assert_output!(place, ended.stderr);
     let variables = place.lines("variables").join("\n");
     assert!(
         !variables.contains("CLAUDE_CODE_MAX_RETRIES"),
@@ -73,7 +69,8 @@ fn long_wait_ends_the_attempt_and_the_conversation_continues() {
         "[[step]]\nusage_limit = { resets_in = \"3s\" }\n[[step]]\nanswer = { text = \"All done.\" }\n",
     );
     let ended = exec(&place, &api, &LINE);
-    ended.told(0, &["API call failed for good", "rate_limit_timed"]);
+    ended.told(0, &[]);
+    assert_output!(place, ended.stderr);
     assert_eq!((place.lines("count").len(), asked(&api)), (2, 2));
     let waits = place.events("waiting_until");
     assert!(waits.len() == 1 && waits[0]["stated"] == true, "{waits:?}");
@@ -94,7 +91,9 @@ fn failure_is_known_from_the_api_traffic() {
     );
     let api = api("[[step]]\nquota = {}\ntimes = \"always\"\n");
     let ended = exec(&place, &api, &LINE);
-    ended.told(3, &["quota_exhausted"]);
+    ended.told(3, &[]);
+    // The agent's own line may come before or after that of the gateway.
+    assert_output!(place, ended.stderr.replace("Something went wrong.\n", ""));
     assert_eq!(asked(&api), 1);
 }
 
@@ -237,7 +236,8 @@ fn exhausted_budget_blocks_the_next_call() {
         "[[step]]\nanswer = { text = \"Done.\", input_tokens = 1000, output_tokens = 100 }\ntimes = \"always\"\n",
     );
     let ended = exec(&place, &api, &LINE);
-    ended.told(3, &["the budget is used up: $0.0030 of", "unstuck approve"]);
+    ended.told(3, &[]);
+    assert_output!(place, ended.stderr);
     assert_eq!((place.lines("count").len(), asked(&api)), (1, 1));
 }
 
@@ -257,10 +257,8 @@ fn run_budget_is_enforced_within_an_attempt() {
     place.write("unstuck.toml", &config);
     let api = api(PRICED);
     let ended = exec(&place, &api, &["run", "--task", "x"]);
-    ended.told(
-        3,
-        &["the budget is used up: $0.0030 of $0.0010 by this run"],
-    );
+    ended.told(3, &[]);
+    assert_output!(place, ended.stderr);
     assert_eq!((place.lines("count").len(), asked(&api)), (1, 1));
     let question = place.json_of_run("escalation.json");
     assert_eq!(question["type"], "cost_confirmation");
@@ -293,15 +291,13 @@ fn budgets_apply_across_processes() {
         by_user(&place, &text);
         let api = api(PRICED);
         // Its one call is answered; the next attempt is refused.
-        exec(&place, &api, &LINE).told(3, &["budget is used up", "quota_exhausted"]);
+        let refused = exec(&place, &api, &LINE);
+        refused.told(3, &[]);
+        assert_output!(place, refused.stderr);
         assert_eq!(asked(&api), 1, "{text}");
         let again = exec(&place, &api, &["resume"]);
         assert_eq!(asked(&api), 1, "{text}{}", again.stderr);
-        assert!(
-            again.stderr.contains("budget is used up"),
-            "{}",
-            again.stderr
-        );
+        assert_output!(place, again.stderr);
         // W1: only an answer with a name raises it.
         if on_reached == "ask" {
             exec(&place, &api, &["approve"]);
@@ -343,7 +339,7 @@ fn unreported_usage_is_taken_from_the_gateway() {
         } else {
             "attempt_failed"
         };
-        let used = &place.events(name)[0]["used"];
+        let used = &place.events(name)[0]["usage"];
         assert!(used["cost_usd"].as_f64().unwrap() > 0.0, "{used}");
         assert_eq!(used["tokens"]["output"], 100, "{used}");
         // It is not counted twice.
@@ -358,7 +354,8 @@ fn invalid_url_is_reported_and_the_agent_runs_without_gateway() {
     let place = Place::new();
     let mut command = place.command(&["exec", "--", "sh", "-c", "env > now"]);
     let ended = ended(command.env("ANTHROPIC_BASE_URL", "nonsense"));
-    ended.told(0, &["there is no gateway for this agent"]);
+    ended.told(0, &[]);
+    assert_output!(place, ended.stderr);
     assert!(place.text("now").contains("ANTHROPIC_BASE_URL=nonsense"));
 }
 
@@ -414,10 +411,10 @@ fn looping_agent_is_stopped_as_stuck() {
     let output = child.wait_with_output().unwrap();
     let told = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{told}");
-    assert!(told.contains("the agent goes in circles"), "{told}");
+    assert!(told.contains("loop detected"), "{told}");
     let failed = place.events("attempt_failed");
     assert_eq!(failed.len(), 1, "{told}");
     assert_eq!(failed[0]["diagnosis"]["kind"], "stuck");
     let rule = &failed[0]["diagnosis"]["evidence"]["rule"];
-    assert_eq!(rule, "stuck.in_circles");
+    assert_eq!(rule, "stuck.looping");
 }

@@ -8,6 +8,7 @@ use unstuck_faults::FaultServer;
 
 use super::{Serving, api, asked};
 use crate::Place;
+use crate::output_snapshot::assert_output;
 
 /// A host name known only to the proxy, and its certificate.
 const ELSEWHERE: &str = "[tls]\ncertificate = \"wrong_host\"\n[[step]]\nanswer = { text = \"Done.\" }\ntimes = \"always\"\n";
@@ -230,25 +231,19 @@ fn proxy_authentication_failure_is_reported() {
 fn invalid_variables_are_reported_before_serving() {
     let place = Place::new();
     let empty = place.write("empty.pem", "nothing\n").display().to_string();
-    for (name, value, told) in [
-        (
-            "SSL_CERT_FILE",
-            "/no/such.pem",
-            "/no/such.pem cannot be used",
-        ),
-        ("SSL_CERT_FILE", &empty, "there is no certificate in it"),
-        ("NODE_EXTRA_CA_CERTS", "/no/such.pem", "NODE_EXTRA_CA_CERTS"),
-        (
-            "HTTPS_PROXY",
-            "https://me:hunter2@proxy:3128",
-            "by TLS are not supported",
-        ),
-        ("ALL_PROXY", "ftp://proxy", "http://HOST:PORT"),
+    let mut told = String::new();
+    for (name, value) in [
+        ("SSL_CERT_FILE", "/no/such.pem"),
+        ("SSL_CERT_FILE", &empty),
+        ("NODE_EXTRA_CA_CERTS", "/no/such.pem"),
+        ("HTTPS_PROXY", "https://me:hunter2@proxy:3128"),
+        ("ALL_PROXY", "ftp://proxy"),
     ] {
         let mut command = place.command(&["serve", "--listen", "127.0.0.1:0"]);
         let ended = super::ended(command.env(name, value));
         assert_eq!(ended.code, 2, "{name}={value}: {}", ended.stderr);
-        assert!(ended.stderr.contains(told), "{told} in {}", ended.stderr);
-        assert!(!ended.stderr.contains("hunter2"), "{}", ended.stderr);
+        told += &ended.stderr;
     }
+    assert!(!told.contains("hunter2"), "{told}");
+    assert_output!(place, told);
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use super::fifo;
+use crate::output_snapshot::assert_output;
 use crate::{Place, eventually};
 
 /// A role whose first attempt fails, with snapshots and rollback.
@@ -57,7 +58,8 @@ fn other_work_tree_is_not_copied_into_the_repository() {
     git(&place, &["config", "core.worktree", home.to_str().unwrap()]);
     let ended = place.run_in_time(&["run"]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
-    ended.told(0, &["configuration names another folder"]);
+    ended.told(0, &[]);
+    assert_output!(place, ended.stderr);
     git(&place, &["config", "--unset", "core.worktree"]);
     assert!(!objects(&place).contains("THE OWNERS SECRET"));
 }
@@ -222,4 +224,47 @@ fn is_waiting(pids: &[String]) -> bool {
         let call = fs::read_to_string(format!("/proc/{pid}/wchan")).unwrap_or_default();
         call.contains("wait_for_partner") || call.contains("fifo_open") || call == "0"
     })
+}
+
+/// A `.git` file that an agent writes never makes unstuck write into another repository, or show anything of it.
+#[test]
+fn git_file_never_leads_to_another_repository() {
+    for own in ["project/evil", "evil"] {
+        let place = Place::new();
+        let base = place.folder.path().canonicalize().unwrap();
+        let (other, own) = (base.join("other"), base.join(own));
+        fs::create_dir(&other).unwrap();
+        let in_other = |args: &[&str]| {
+            let args = [&["-C", other.to_str().unwrap()], args].concat();
+            git(&place, &args)
+        };
+        in_other(&["init", "-q"]);
+        fs::write(other.join("private.txt"), "THE OWNERS SECRET\n").unwrap();
+        in_other(&["add", "-A"]);
+        let user = ["-c", "user.email=a@example.org", "-c", "user.name=a"];
+        in_other(&[&user[..], &["commit", "-qm", "private"]].concat());
+        fs::create_dir(&own).unwrap();
+        let pointer = base.join("project/.git");
+        for (name, text) in [
+            ("gitdir", pointer.display().to_string()),
+            ("commondir", other.join(".git").display().to_string()),
+            ("HEAD", in_other(&["rev-parse", "HEAD"]).trim().to_owned()),
+        ] {
+            fs::write(own.join(name), format!("{text}\n")).unwrap();
+        }
+        fs::write(&pointer, format!("gitdir: {}\n", own.display())).unwrap();
+        place.write("unstuck.toml", ROLE);
+        let before = count_files(&other);
+        let ended = place.run_in_time(&["run"]);
+        ended.told(0, &[]);
+        let diff = place.run_in_time(&["diff"]);
+        assert!(
+            !diff.stdout.contains("THE OWNERS SECRET"),
+            "{}",
+            diff.stdout
+        );
+        assert_eq!(count_files(&other), before);
+        assert!(!in_other(&["for-each-ref"]).contains("unstuck"));
+        assert_output!(place, ended.stderr);
+    }
 }

@@ -2,15 +2,14 @@
 
 use super::{NEEDS_FOLDER, project};
 use crate::anywhere;
+use crate::output_snapshot::assert_output;
 
 /// S3-25, S3-35, S3-42 in part: an unlisted repair needs approval, and approval runs exactly that command.
 #[test]
 fn unlisted_repair_needs_approval_and_then_runs() {
     let place = project("");
     let exec = ["exec", "--repair", "auto", "--", "sh", "-c", NEEDS_FOLDER];
-    place
-        .go(&exec)
-        .told(3, &["mkdir -p out/reports", "unstuck approve"]);
+    assert_output!(place, place.go(&exec).told(3, &[]).stderr);
     assert!(!place.project().join("out").exists());
     let asked = place.json_of_run("escalation.json");
     assert_eq!(asked["type"], "recovery_approval_required");
@@ -24,14 +23,10 @@ fn unlisted_repair_needs_approval_and_then_runs() {
             .unwrap()
             .starts_with("unstuck approve")
     );
-    place
-        .go(&["approve"])
-        .told(0, &["you allowed it", "recovered"]);
+    assert_output!(place, place.go(&["approve"]).told(0, &[]).stderr);
     assert_eq!(place.text("out/reports/summary.txt"), "ok");
     assert_eq!(place.events("recovery_approved")[0]["source"], "human");
-    place
-        .go(&["approve"])
-        .told(1, &["no open request in this project"]);
+    assert_output!(place, place.go(&["approve"]).told(1, &[]).stderr);
 }
 
 /// Without any list, the programs of built-in repairs are still looked up.
@@ -41,13 +36,21 @@ fn built_in_repairs_are_offered_without_configuration() {
     place.write(".env.example", "SHOP_PORT=3000\n");
     place.write("seed.sh", "mkdir -p data && echo 1 > data/seed");
     let env = "test -f .env || { echo 'SHOP_PORT is not set' >&2; exit 1; }";
-    place
-        .go(&["repair", "--", "sh", "-c", env])
-        .told(3, &["`cp .env.example .env` may repair it"]);
+    assert_output!(
+        place,
+        place
+            .go(&["repair", "--", "sh", "-c", env])
+            .told(3, &[])
+            .stderr
+    );
     let seed = "test -f data/seed || { echo 'no data; run: sh seed.sh' >&2; exit 1; }";
-    place
-        .go(&["repair", "--", "sh", "-c", seed])
-        .told(3, &["`sh seed.sh` may repair it"]);
+    assert_output!(
+        place,
+        place
+            .go(&["repair", "--", "sh", "-c", seed])
+            .told(3, &[])
+            .stderr
+    );
 }
 
 /// S3-26: a rejected repair is neither run nor offered again.
@@ -81,7 +84,7 @@ fn approve_always_runs_it_automatically_next_time() {
             .contains("\"mkdir -p out/reports\"")
     );
     std::fs::remove_dir_all(place.project().join("out")).unwrap();
-    place.go(&exec).told(0, &["it stands in your auto_approve"]);
+    assert_output!(place, place.go(&exec).told(0, &[]).stderr);
 }
 
 /// The reason is written to a file that others read.
@@ -113,7 +116,7 @@ fn successful_repair_is_remembered() {
     place.go(&exec).told(3, &[]);
     place.go(&["approve"]).told(0, &[]);
     std::fs::remove_dir_all(place.project().join("out")).unwrap();
-    place.go(&exec).told(3, &["worked 1 of 1 time here"]);
+    assert_output!(place, place.go(&exec).told(3, &[]).stderr);
 }
 
 #[test]
@@ -124,7 +127,7 @@ fn agent_cannot_answer_for_a_person() {
     let own = env!("CARGO_BIN_EXE_unstuck");
     let inside = place.go(&["exec", "--policy", "off", "--", own, "approve"]);
     assert_eq!(inside.code, 1, "{}", inside.stderr);
-    assert!(inside.stderr.contains("only a person"), "{}", inside.stderr);
+    assert_output!(place, inside.stderr);
     let hidden = place.go(&[
         "exec",
         "--policy",

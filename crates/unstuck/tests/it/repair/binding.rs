@@ -3,6 +3,7 @@
 use super::project;
 use super::proposals::document;
 use crate::Place;
+use crate::output_snapshot::assert_output;
 use crate::run::Running;
 
 /// An agent that proposes the content of a file, and succeeds once another file exists.
@@ -21,7 +22,7 @@ fn document_replaced_after_the_request_changes_nothing() {
     asked(&place);
     let swap = "for f in $(find .unstuck -name recovery.json); do sed -i 's/touch healed/touch evil/' $f; done";
     assert!(place.shell(swap).status().unwrap().success());
-    place.go(&["approve"]).told(0, &["you allowed it"]);
+    assert_output!(place, place.go(&["approve"]).told(0, &[]).stderr);
     assert!(place.project().join("healed").exists());
     assert!(!place.project().join("evil").exists());
 }
@@ -38,11 +39,7 @@ fn answer_is_bound_to_what_was_shown() {
     place.go(&["trust"]).told(0, &[]);
     let ended = place.go(&["approve"]);
     assert_ne!(ended.code, 0, "{}", ended.stderr);
-    assert!(
-        ended.stderr.contains("not what you were shown"),
-        "{}",
-        ended.stderr
-    );
+    assert_output!(place, ended.stderr);
     assert!(!place.project().join("healed").exists());
 }
 
@@ -66,7 +63,7 @@ fn repair_killed_with_unstuck_is_not_run_twice() {
             PROPOSES,
         ],
     );
-    running.until("repairing: echo once");
+    running.until("running fix: echo once");
     let ran = place.project().join("ran");
     while !ran.exists() {
         std::thread::yield_now();
@@ -75,5 +72,5 @@ fn repair_killed_with_unstuck_is_not_run_twice() {
     let resumed = place.go(&["resume"]);
     assert_ne!(resumed.code, 0, "{}", resumed.stderr);
     assert_eq!(place.lines("ran"), ["once"]);
-    assert_eq!(place.events("recovery_failed")[0]["cut_off"], true);
+    assert_eq!(place.events("recovery_failed")[0]["interrupted"], true);
 }

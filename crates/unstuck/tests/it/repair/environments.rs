@@ -3,6 +3,7 @@
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use crate::Place;
+use crate::output_snapshot::assert_output;
 
 /// A project with a virtual environment that has pip but no packages. Its interpreter is a fake: the system's `python3`
 /// would behave the same.
@@ -22,9 +23,13 @@ fn missing_package_is_installed_into_the_existing_environment() {
     for folder in [".venv", "venv"] {
         let place = with_environment(folder);
         let python = format!("{folder}/bin/python");
-        place
-            .go(&["repair", "--", &python, "t.py"])
-            .told(3, &["unstuck approve", " --network"]);
+        assert_output!(
+            place,
+            place
+                .go(&["repair", "--", &python, "t.py"])
+                .told(3, &[])
+                .stderr
+        );
         let proposed = &place.events("recovery_proposed")[0];
         let expected = format!("{folder}/bin/pip install -r requirements.txt");
         assert_eq!(proposed["command"], expected.as_str());
@@ -48,7 +53,6 @@ fn environment_with_a_missing_interpreter_is_recreated() {
 fn environments_own_interpreter_checks_the_project() {
     for folder in [".venv", "venv"] {
         let place = with_environment(folder);
-        let check = format!("the check is `{folder}/bin/python -m pytest --collect-only -q`");
-        place.go(&["repair"]).told(3, &[&check]);
+        assert_output!(place, place.go(&["repair"]).told(3, &[]).stderr);
     }
 }

@@ -1,20 +1,15 @@
 //! `unstuck exec --repair`.
 
 use super::{NEEDS_FOLDER, bare, project};
+use crate::output_snapshot::assert_output;
 
 /// S3-01, S3-02, S3-37, S3-38: a listed repair that matches the failure runs, and the failed check passes.
 #[test]
 fn listed_repair_that_matches_runs_and_the_check_passes() {
     let place = project("auto_approve = ['npm ci', 'mkdir -p out/reports', 'cargo clean']");
     let ended = place.go(&["exec", "--repair", "auto", "--", "sh", "-c", NEEDS_FOLDER]);
-    ended.told(
-        0,
-        &[
-            "repairing: mkdir -p out/reports",
-            "auto_approve",
-            "recovered",
-        ],
-    );
+    ended.told(0, &[]);
+    assert_output!(place, ended.stderr);
     assert_eq!(place.text("out/reports/summary.txt"), "ok");
     let executed = place.events("recovery_executed");
     assert_eq!(executed.len(), 1);
@@ -50,7 +45,8 @@ fn only_the_failed_check_is_rerun_after_a_repair() {
     let line = ["exec", "--repair", "auto", "--check", NEEDS_FOLDER, "--"];
     let line = [&line[..], &["claude", "-p", "do the work"]].concat();
     let ended = place.go(&line);
-    ended.told(0, &["repairing: mkdir -p out/reports", "recovered"]);
+    ended.told(0, &[]);
+    assert_output!(place, ended.stderr);
     assert_eq!(place.lines("count").len(), 1, "{}", ended.stderr);
     assert_eq!(place.text("out/reports/summary.txt"), "ok");
 }
@@ -108,7 +104,8 @@ fn untrusted_section_approves_nothing_and_is_reported() {
         "[recovery]\nauto_approve = ['mkdir -p out/reports']\n",
     );
     let ended = place.go(&["exec", "--repair", "auto", "--", "sh", "-c", NEEDS_FOLDER]);
-    ended.told(3, &["unstuck trust"]);
+    ended.told(3, &[]);
+    assert_output!(place, ended.stderr);
     assert!(!place.project().join("out").exists());
 }
 
@@ -131,7 +128,7 @@ fn repair_success_is_decided_by_the_check() {
     assert_ne!(ended.code, 0);
     let failed = &place.events("recovery_failed")[0];
     assert!(
-        failed["error"].as_str().unwrap().contains("still fails"),
+        failed["error"].as_str().unwrap().contains("still failing"),
         "{failed}"
     );
 }

@@ -2,6 +2,7 @@
 
 use super::project;
 use super::proposals::document;
+use crate::output_snapshot::assert_output;
 use crate::{Ended, Place};
 
 /// An agent that proposes the content of a file.
@@ -27,16 +28,7 @@ fn approval_request_states_sandbox_network_and_variables() {
         &document("git submodule update --init", None),
     );
     let exec = ["exec", "--repair", "auto", "--", "sh", "-c", PROPOSES];
-    place.go(&exec).told(
-        3,
-        &[
-            "sandbox: full",
-            "network: on",
-            "sees: ",
-            "HOME",
-            "git: sets up submodules",
-        ],
-    );
+    assert_output!(place, place.go(&exec).told(3, &[]).stderr);
     let asked = &place.events("recovery_escalated")[0];
     let conditions = &asked["conditions"];
     assert_eq!(conditions["sandbox"], "full", "{asked}");
@@ -45,9 +37,7 @@ fn approval_request_states_sandbox_network_and_variables() {
     assert!(variables.contains(&"PATH".into()), "{asked}");
     let id = asked["id"].as_str().unwrap();
     let shown = place.go(&["inbox", id]);
-    for fact in ["sandbox", "full", "network", "sees", "submodules"] {
-        assert!(shown.stdout.contains(fact), "{}", shown.stdout);
-    }
+    assert_output!(place, shown.stdout);
 }
 
 /// Runs unstuck without user namespaces, as in many containers.
@@ -78,7 +68,7 @@ fn approved_repair_needs_approval_with_an_incomplete_sandbox() {
     for projects_word in ["", "sandbox = 'best-effort'"] {
         let place = proposing(projects_word);
         let ended = without_namespaces(&place, exec);
-        ended.told(3, &["sandbox is not complete", "sandbox: partial"]);
+        ended.told(3, &["sandbox: partial"]);
         assert!(!place.project().join("healed").exists());
         let conditions = &place.events("recovery_escalated")[0]["conditions"];
         assert_eq!(conditions["sandbox"], "partial");
@@ -89,13 +79,10 @@ fn approved_repair_needs_approval_with_an_incomplete_sandbox() {
         "[recovery]\nsandbox = \"best-effort\"\n",
     );
     let ended = without_namespaces(&place, exec);
-    ended.told(
-        0,
-        &["in a partial sandbox", "sandbox lacks: user namespaces"],
-    );
+    ended.told(0, &["in a partial sandbox", "user namespaces"]);
     let executed = &place.events("recovery_executed")[0];
     assert_eq!(executed["sandbox"], "partial");
-    let missing = executed["traces"]["missing"].as_array().unwrap();
+    let missing = executed["side_effects"]["missing"].as_array().unwrap();
     assert!(!missing.is_empty(), "{executed}");
 }
 
@@ -140,7 +127,7 @@ fn approved_repair_without_any_sandbox_needs_approval() {
     for projects_word in ["", "sandbox = 'best-effort'"] {
         let place = proposing(projects_word);
         let ended = attacked(&place);
-        ended.told(3, &["sandbox is not complete", "sandbox: none"]);
+        ended.told(3, &["sandbox: none"]);
         assert!(!place.project().join("healed").exists());
         let asked = &place.events("recovery_escalated")[0];
         assert_eq!(asked["conditions"]["sandbox"], "none");
@@ -191,43 +178,62 @@ fn agent_commits_are_not_accepted_on_resume() {
     place.go(&exec).told(3, &[]);
     assert!(place.events("recovery_proposed").is_empty());
     let resumed = place.go(&["resume"]);
-    resumed.told(3, &["Makefile decides what it does"]);
+    resumed.told(3, &[]);
+    assert_output!(place, resumed.stderr);
     assert!(!place.project().join("evil").exists());
     assert!(!place.project().join("healed").exists());
 }
 
-/// M4: a lockfile decides where packages come from.
+/// M4: a lockfile decides where packages come from, and what they contain.
 #[test]
-fn lockfile_with_another_source_needs_approval() {
-    let lock = |resolved: &str| {
+fn lockfile_with_another_source_or_hash_needs_approval() {
+    const USUAL: &str = "https://registry.npmjs.org/a/-/a-1.0.0.tgz";
+    let lock = |version: &str, resolved: &str, integrity: &str| {
         format!(
-            "{{\n  \"lockfileVersion\": 3,\n  \"packages\": {{\n    \"node_modules/a\": {{\n      \"version\": \"1.0.0\",\n      \"resolved\": \"{resolved}\",\n      \"integrity\": \"sha512-x==\"\n    }}\n  }}\n}}\n"
+            "{{\n  \"lockfileVersion\": 3,\n  \"packages\": {{\n    \"node_modules/a\": {{\n      \"version\": \"{version}\",\n      \"resolved\": \"{resolved}\",\n      \"integrity\": \"{integrity}\"\n    }}\n  }}\n}}\n"
         )
     };
-    for (resolved, asks) in [
-        ("https://registry.npmjs.org/b/-/b-2.0.0.tgz", false),
-        ("file:vendor.tgz", true),
-        ("git+ssh://git@github.com/x/y.git#1", true),
-        ("http://registry.npmjs.org/a/-/a-1.0.0.tgz", true),
-        ("https://evil.example/a.tgz", true),
+    for (version, resolved, integrity, asks) in [
+        (
+            "2.0.0",
+            "https://registry.npmjs.org/a/-/a-2.0.0.tgz",
+            "sha512-y==",
+            false,
+        ),
+        (
+            "1.0.0",
+            "https://registry.npmjs.org/b/-/b-2.0.0.tgz",
+            "sha512-x==",
+            true,
+        ),
+        ("1.0.0", USUAL, "sha512-y==", true),
+        ("1.0.0", "file:vendor.tgz", "sha512-x==", true),
+        ("1.0.0", "\\u0066ile:vendor.tgz", "sha512-x==", true),
+        (
+            "1.0.0",
+            "git+ssh://git@github.com/x/y.git#1",
+            "sha512-x==",
+            true,
+        ),
+        (
+            "1.0.0",
+            "http://registry.npmjs.org/a/-/a-1.0.0.tgz",
+            "sha512-x==",
+            true,
+        ),
+        ("1.0.0", "https://evil.example/a.tgz", "sha512-x==", true),
     ] {
         let place = project("auto_approve = ['npm ci']");
         place.tool("npm", "#!/bin/sh\ntouch healed\n");
         place.write("package.json", "{ \"name\": \"x\" }");
-        place.write(
-            "package-lock.json",
-            &lock("https://registry.npmjs.org/a/-/a-1.0.0.tgz"),
-        );
+        place.write("package-lock.json", &lock("1.0.0", USUAL, "sha512-x=="));
         committed(&place);
-        place.write("package-lock.json", &lock(resolved));
+        place.write("package-lock.json", &lock(version, resolved, integrity));
         place.write("recovery.json", &document("npm ci", None));
         let exec = ["exec", "--repair", "auto", "--", "sh", "-c", PROPOSES];
         let ended = place.go(&exec);
-        if asks {
-            ended.told(3, &["package-lock.json decides what it does"]);
-        } else {
-            ended.told(0, &["repairing: npm ci"]);
-        }
+        ended.told(if asks { 3 } else { 0 }, &[]);
+        assert_output!(place, ended.stderr);
     }
 }
 
@@ -237,7 +243,8 @@ fn unlisted_command_is_not_reported_as_listed() {
     place.write("recovery.json", &document("touch healed", None));
     let exec = ["exec", "--repair", "auto", "--", "sh", "-c", PROPOSES];
     let ended = place.go(&exec);
-    ended.told(0, &["repairing: touch healed", "on_unknown is allow"]);
+    ended.told(0, &[]);
+    assert_output!(place, ended.stderr);
     assert!(!ended.stderr.contains("auto_approve"), "{}", ended.stderr);
     for runner in ["make fix", "git grep -O./evil.sh needle", "npm run build"] {
         let place = project("require_human = []\non_unknown = 'allow'");
@@ -257,12 +264,13 @@ fn files_planted_by_a_repair_are_reported_everywhere() {
     place.write("recovery.json", &document("sh plant.sh", None));
     committed(&place);
     let exec = ["exec", "--repair", "auto", "--", "sh", "-c", PROPOSES];
-    place
-        .go(&exec)
-        .told(0, &["would obey it: .git/commondir", ".profile"]);
+    place.go(&exec).told(0, &[".git/commondir", ".profile"]);
     assert!(!place.project().join(".git/commondir").exists());
     let executed = &place.events("recovery_executed")[0];
-    assert_eq!(executed["traces"]["planted"][0], ".git/commondir");
+    assert_eq!(
+        executed["side_effects"]["injected_files"][0],
+        ".git/commondir"
+    );
     let shown = place.go(&["show"]);
     assert!(shown.stdout.contains(".git/commondir"), "{}", shown.stdout);
 }

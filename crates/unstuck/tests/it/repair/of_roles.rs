@@ -2,6 +2,7 @@
 
 use super::proposals::document;
 use crate::Place;
+use crate::output_snapshot::assert_output;
 
 fn looping(recovery: &str, check: &str, script: &str) -> Place {
     let place = Place::new();
@@ -25,7 +26,7 @@ fn role_proposal_runs_before_the_next_iteration() {
         script,
     );
     place.write("recovery.json", &document("touch healed", None));
-    place.go(&["run"]).told(0, &["repairing: touch healed"]);
+    assert_output!(place, place.go(&["run"]).told(0, &[]).stderr);
     assert_eq!(place.lines("ran"), ["1", "2"]);
 }
 
@@ -38,9 +39,7 @@ fn broken_check_is_repaired_between_iterations() {
         check,
         "echo $UNSTUCK_ITERATION >> ran; echo tested",
     );
-    place
-        .go(&["run"])
-        .told(0, &["repairing: mkdir -p out/reports"]);
+    place.go(&["run"]).told(0, &["mkdir -p out/reports"]);
     assert_eq!(place.lines("ran"), ["1"], "no agent had to be called again");
 }
 
@@ -50,12 +49,10 @@ fn unlisted_proposal_pauses_the_loop_until_answered() {
     let script = "echo $UNSTUCK_ITERATION >> ran; test -e healed || cp recovery.json \"$UNSTUCK_RECOVERY_FILE\"; echo tested";
     let place = looping("", "test -e healed", script);
     place.write("recovery.json", &document("touch healed", None));
-    place
-        .go(&["run"])
-        .told(3, &["touch healed", "needs your word"]);
+    assert_output!(place, place.go(&["run"]).told(3, &[]).stderr);
     assert_eq!(place.json_of_run("state.json")["status"], "awaiting_human");
     assert!(!place.project().join("healed").exists());
-    place.go(&["approve"]).told(0, &["you allowed it"]);
+    assert_output!(place, place.go(&["approve"]).told(0, &[]).stderr);
     assert_eq!(place.lines("ran"), ["1"]);
 }
 
@@ -84,7 +81,7 @@ fn widening_change_during_a_run_needs_approval() {
     assert_eq!(ended.code, 3, "{}", ended.stderr);
     assert!(!place.project().join("healed").exists());
     let asked = place.events("recovery_escalated");
-    let widened = asked.iter().find(|one| one["why"] == "trust");
+    let widened = asked.iter().find(|one| one["reason_code"] == "trust");
     let widened = widened.unwrap_or_else(|| panic!("{asked:?}\n{}", ended.stderr));
     assert!(
         widened["reason"].as_str().unwrap().contains("touch healed"),

@@ -3,8 +3,9 @@
 
 use serde_json::Value;
 
-use super::{Running, project, role};
+use super::{QUICK, Running, project, role};
 use crate::Place;
+use crate::output_snapshot::assert_output;
 
 /// Line by which an attack shows that it was executed.
 const PWNED: &str = "touch pwned; true";
@@ -24,7 +25,10 @@ fn looping(config: &str, more: &str, edit: &str) -> Place {
 /// Returns the differences shown by an escalation, by key.
 fn differences(place: &Place) -> Vec<Value> {
     let asked = place.events("recovery_escalated");
-    let about: Vec<_> = asked.iter().filter(|one| one["why"] == "trust").collect();
+    let about: Vec<_> = asked
+        .iter()
+        .filter(|one| one["reason_code"] == "trust")
+        .collect();
     assert_eq!(about.len(), 1, "one question for all: {asked:?}");
     about[0]["settings"].as_array().unwrap().clone()
 }
@@ -35,7 +39,7 @@ fn differs(place: &Place, key: &str, before: &str, now: &str) {
     let one = all.iter().find(|one| one["key"] == key);
     let one = one.unwrap_or_else(|| panic!("{key} in {all:?}"));
     let holds = |name: &str, part: &str| one[name].as_str().is_some_and(|text| text.contains(part));
-    assert!(holds("before", before) && holds("now", now), "{one}");
+    assert!(holds("before", before) && holds("after", now), "{one}");
 }
 
 /// H4: `until = { check = "…" }` is executed outside of any sandbox.
@@ -127,7 +131,10 @@ fn lowered_limits_apply_immediately() {
     place.run(&["run"], "").told(3, &["2 iterations"]);
     assert_eq!(place.lines("ran").len(), 2);
     let asked = place.events("recovery_escalated");
-    assert!(asked.iter().all(|one| one["why"] != "trust"), "{asked:?}");
+    assert!(
+        asked.iter().all(|one| one["reason_code"] != "trust"),
+        "{asked:?}"
+    );
 }
 
 /// The escalation shows its difference everywhere, and approving it applies the change.
@@ -145,12 +152,12 @@ fn approved_change_applies_from_the_next_iteration() {
         &format!("{}{config}", role("waits", "", script)),
     );
     let mut running = Running::start(&place, &["run", "-v"]);
-    running.until("does not count until it is approved");
+    running.until("are ignored until approved");
     let listed = place.json(&["inbox", "--json"], "");
     let change = &listed[0]["settings"][0];
     assert_eq!(change["key"], "role.worker.expect.check");
     assert_eq!(change["before"], "\"test -e ran\"");
-    assert_eq!(change["now"], "\"touch approved\"");
+    assert_eq!(change["after"], "\"touch approved\"");
     let id = listed[0]["id"].as_str().unwrap();
     let shown = place.run(&["inbox", id], "").stdout;
     assert!(shown.contains("role.worker.expect.check"), "{shown}");
@@ -193,7 +200,7 @@ fn reverted_change_closes_its_escalation() {
 fn waiting() -> Place {
     let script = "cat >/dev/null; echo $0 $@ >> ran; [ -f login ] && echo ok && exit 0; echo 'Not logged in · Please run /login'; exit 1";
     let place = project(&role("worker", "expect.check = \"test -e ran\"", script));
-    place.run(&["run"], "").told(3, &["worker needs a person"]);
+    place.run(&["run"], "").told(3, &[]);
     place.write("login", "");
     let changed = place
         .text("unstuck.toml")
@@ -219,16 +226,8 @@ fn resume_compares_the_configuration_before_using_it() {
             other => other.to_vec(),
         };
         let refused = place.run(&line, "");
-        refused.told(
-            1,
-            &[
-                "role.worker.expect.check",
-                "- \"test -e ran\"",
-                "+ \"touch pwned; true\"",
-                "role.worker.command",
-                "--accept-changes",
-            ],
-        );
+        refused.told(1, &[]);
+        assert_output!(place, refused.stderr);
         assert_eq!(place.lines("ran").len(), 1, "nothing was run: {line:?}");
         assert_eq!(
             place
@@ -294,13 +293,8 @@ fn changed_prompt_file_is_reported_on_resume() {
     place.write("login", "");
     place.write("p.md", "do evil");
     let resumed = place.run(&["resume"], "");
-    resumed.told(
-        0,
-        &[
-            "changed since the run began",
-            "worker: its prompt was changed",
-        ],
-    );
+    resumed.told(0, &[]);
+    assert_output!(place, resumed.stderr);
     assert!(place.text("got").contains("do evil"));
 }
 
@@ -316,9 +310,7 @@ fn killed_run_is_compared_with_its_initial_configuration() {
     place.write("go", "");
     let changed = place.text("unstuck.toml").replace("test -e ran", PWNED);
     place.write("unstuck.toml", &changed);
-    place
-        .run(&["resume"], "")
-        .told(1, &["role.worker.expect.check", "--accept-changes"]);
+    assert_output!(place, place.run(&["resume"], "").told(1, &[]).stderr);
     assert!(!place.project().join("pwned").exists());
     // Unchanged, it continues without confirmation.
     let undone = changed.replace(PWNED, "test -e ran");
@@ -340,7 +332,8 @@ fn single_command_is_compared_as_well() {
         "[webhooks]\non_run_finished = \"https://evil.example/\"\n[[role]]\nid = \"a\"\nagent = \"claude\"\nprompt = \"x\"\n",
     );
     let refused = place.run(&["resume"], "");
-    refused.told(1, &["webhooks", "evil.example", "--accept-changes"]);
+    refused.told(1, &[]);
+    assert_output!(place, refused.stderr);
     assert!(!refused.stderr.contains("role"), "{}", refused.stderr);
     std::fs::remove_file(place.project().join("unstuck.toml")).unwrap();
     place.run(&["resume"], "").told(0, &[]);
@@ -361,4 +354,60 @@ fn owners_file_applies_at_the_next_iteration() {
     place.run(&["run"], "").told(0, &[]);
     assert!(place.project().join("checked").exists());
     assert!(place.events("recovery_escalated").is_empty());
+}
+
+/// A link in place of the configuration would let an agent read the owner's files: their values would be in the question
+/// about the change, which is copied to the project.
+#[test]
+fn private_file_is_not_read_through_a_link_in_place_of_the_configuration() {
+    const SECRET: &str = "TOPSECRETVALUE99";
+    for (name, text) in [
+        (
+            "unstuck.json",
+            format!("{{\"auths\": {{\"reg.example\": {{\"auth\": \"{SECRET}\"}}}}}}"),
+        ),
+        (
+            "unstuck.yaml",
+            format!("github.com:\n  oauth_token: {SECRET}\n"),
+        ),
+        ("unstuck.toml", format!("token = \"{SECRET}\"\n")),
+    ] {
+        let place = Place::new();
+        std::fs::write(place.folder.path().join("private"), text).unwrap();
+        let own = place.folder.path().join(".config/unstuck");
+        std::fs::create_dir_all(&own).unwrap();
+        let script = format!("cat >/dev/null; echo x >> ran; ln -sf $HOME/private {name}; echo ok");
+        let config = format!(
+            "[loop]\nmax_iterations = 2\n{}{QUICK}",
+            role("w", "prompt = \"x\"", &script)
+        );
+        std::fs::write(own.join("config.toml"), config).unwrap();
+        let ended = place.run(&["run", "-v"], "");
+        ended.told(0, &[]);
+        assert_eq!(place.lines("ran").len(), 2, "it goes on as it was");
+        let leaks = || {
+            let line = format!("grep -rl {SECRET} . $HOME/.local");
+            let found = place.shell(&line).output().unwrap();
+            String::from_utf8_lossy(&found.stdout).into_owned()
+        };
+        assert_eq!(leaks(), "", "{name}");
+        for part in [name, "symbolic link"] {
+            assert!(ended.stderr.contains(part), "{part} in {}", ended.stderr);
+        }
+        for args in [
+            &["run"][..],
+            &["resume"],
+            &["exec", "--", "true"],
+            &["config", "check"],
+        ] {
+            let refused = place.run(args, "");
+            assert_ne!(refused.code, 0, "{args:?}");
+            assert!(
+                !format!("{}{}", refused.stdout, refused.stderr).contains(SECRET),
+                "{args:?}"
+            );
+        }
+        place.run(&["inbox"], "").told(0, &[]);
+        assert_eq!(leaks(), "", "{name}");
+    }
 }

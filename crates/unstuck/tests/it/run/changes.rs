@@ -2,6 +2,7 @@
 
 use super::{configure_trusted, project, role};
 use crate::Place;
+use crate::output_snapshot::assert_output;
 
 const RAN: &str = "cat > got-$UNSTUCK_ROLE; echo $UNSTUCK_ROLE >> ran; echo by $UNSTUCK_ROLE;";
 const FAILS: &str =
@@ -29,9 +30,7 @@ fn roles(architect: &str, last: &str) -> String {
 /// Sets up a run whose last role has failed.
 fn failed() -> Place {
     let place = project(&roles("prompt = \"Plan.\"", FAILS));
-    place
-        .run(&["run", "--task", "the shop"], "")
-        .told(3, &["tester needs a person"]);
+    place.run(&["run", "--task", "the shop"], "").told(3, &[]);
     std::fs::remove_file(place.project().join("ran")).unwrap();
     place
 }
@@ -42,21 +41,9 @@ fn changed_prompt_of_a_completed_role_is_rejected_and_reported() {
     let place = failed();
     configure_trusted(&place, &roles("prompt = \"Plan it well.\"", RAN));
     let refused = place.run(&["resume"], "");
-    refused.told(
-        1,
-        &[
-            "  architect: its prompt was changed\n",
-            "--accept-changes",
-            "--restart architect",
-        ],
-    );
+    refused.told(1, &[]);
+    assert_output!(place, refused.stderr);
     assert!(place.lines("ran").is_empty(), "nothing is run");
-    assert_eq!(
-        refused.stderr.matches("was changed").count(),
-        1,
-        "{}",
-        refused.stderr
-    );
 }
 
 #[test]
@@ -64,10 +51,8 @@ fn changes_can_be_accepted() {
     let place = failed();
     configure_trusted(&place, &roles("prompt = \"Plan it well.\"", RAN));
     let resumed = place.run(&["run", "--resume-from-failure", "--accept-changes"], "");
-    resumed.told(
-        0,
-        &["Reusing: architect, implementer, other. Starting: tester\n"],
-    );
+    resumed.told(0, &[]);
+    assert_output!(place, resumed.stderr);
     assert_eq!(place.lines("ran"), ["tester"]);
 }
 
@@ -77,7 +62,8 @@ fn role_can_be_rerun_with_its_dependents() {
     let place = failed();
     configure_trusted(&place, &roles("prompt = \"Plan it well.\"", RAN));
     let resumed = place.run(&["resume", "--restart", "architect"], "");
-    resumed.told(0, &["Reusing: other. Starting: architect\n"]);
+    resumed.told(0, &[]);
+    assert_output!(place, resumed.stderr);
     assert_eq!(place.lines("ran"), ["architect", "implementer", "tester"]);
     assert_eq!(place.text("got-architect"), "Plan it well.");
 }
@@ -93,11 +79,16 @@ fn finished_run_can_be_rerun_from_a_role() {
         .unwrap()
         .to_owned();
     let again = place.run(&["resume", &run, "--restart", "implementer"], "");
-    again.told(0, &["Reusing: architect, other. Starting: implementer\n"]);
+    again.told(0, &[]);
+    assert_output!(place, again.stderr);
     assert_eq!(place.lines("ran"), ["implementer", "tester"]);
-    place
-        .run(&["resume", &run, "--restart", "nobody"], "")
-        .told(1, &["no role `nobody`"]);
+    assert_output!(
+        place,
+        place
+            .run(&["resume", &run, "--restart", "nobody"], "")
+            .told(1, &[])
+            .stderr
+    );
 }
 
 /// S1-38: the end point and everything about remaining roles may change freely.
@@ -110,7 +101,7 @@ fn remaining_roles_may_change_freely() {
         &place,
         &format!("[error_recovery]\nmax_auto_retries = 1\n{more}"),
     );
-    place.run(&["resume"], "").told(0, &["Starting: tester"]);
+    assert_output!(place, place.run(&["resume"], "").told(0, &[]).stderr);
     assert_eq!(place.lines("ran"), ["tester"]);
     assert_eq!(place.text("got-tester"), "Now the shop.");
 }
@@ -119,13 +110,8 @@ fn remaining_roles_may_change_freely() {
 fn changed_task_is_reported() {
     let place = failed();
     let other = place.run(&["run", "--resume-from-failure", "--task", "the blog"], "");
-    other.told(
-        1,
-        &[
-            "all roles: the task was \"the shop\", is \"the blog\"\n",
-            "--accept-changes",
-        ],
-    );
+    other.told(1, &[]);
+    assert_output!(place, other.stderr);
     assert!(place.lines("ran").is_empty());
 }
 
@@ -135,9 +121,7 @@ fn added_and_removed_roles_are_reported() {
     let without = roles("prompt = \"Plan.\"", RAN).replace("id = \"other\"", "id = \"another\"");
     let without = without.replace("\"implementer\", \"other\"", "\"implementer\", \"another\"");
     configure_trusted(&place, &without);
-    place
-        .run(&["resume"], "")
-        .told(1, &["  other: it is not there any more\n"]);
+    assert_output!(place, place.run(&["resume"], "").told(1, &[]).stderr);
 }
 
 #[test]
@@ -149,13 +133,8 @@ fn all_changes_are_reported() {
     );
     configure_trusted(&place, &changed);
     let refused = place.run(&["resume"], "");
-    refused.told(
-        1,
-        &[
-            "architect: instances was 1, is 2\n",
-            "architect: args is now --large\n",
-        ],
-    );
+    refused.told(1, &[]);
+    assert_output!(place, refused.stderr);
 }
 
 /// S1-23: if the configuration file is gone, the error names it.
@@ -165,19 +144,21 @@ fn missing_config_is_reported() {
     let file = place.project().join("unstuck.toml");
     let text = std::fs::read_to_string(&file).unwrap().replace(FAILS, RAN);
     std::fs::remove_file(&file).unwrap();
-    place.run(&["resume"], "").told(
-        2,
-        &["unstuck.toml", "is not there any more", "--config FILE"],
-    );
+    assert_output!(place, place.run(&["resume"], "").told(2, &[]).stderr);
     place.write("other.toml", &text);
-    place
-        .run(&["resume", "--config", "other.toml"], "")
-        .told(1, &["role.tester.command", "--accept-changes"]);
+    assert_output!(
+        place,
+        place
+            .run(&["resume", "--config", "other.toml"], "")
+            .told(1, &[])
+            .stderr
+    );
     let resumed = place.run(
         &["resume", "--config", "other.toml", "--accept-changes"],
         "",
     );
-    resumed.told(0, &["Starting: tester"]);
+    resumed.told(0, &[]);
+    assert_output!(place, resumed.stderr);
 }
 
 /// A role added since is run, and its dependents get its output.
@@ -193,10 +174,8 @@ fn added_role_is_run() {
         &[roles, role("fixer", "prompt = \"Fix.\"", RAN)].concat(),
     );
     let resumed = place.run(&["resume"], "");
-    resumed.told(
-        0,
-        &["Reusing: architect, implementer, other. Starting: fixer\n"],
-    );
+    resumed.told(0, &[]);
+    assert_output!(place, resumed.stderr);
     assert_eq!(place.lines("ran"), ["fixer", "tester"]);
     assert_eq!(place.text("got-tester"), "by fixer");
 }
@@ -209,11 +188,15 @@ fn run_of_selected_roles_stays_limited_to_them() {
     let checked = "outputs.architect }}\"\nexpect.check = \"test -f go\"";
     let roles = roles("prompt = \"Plan.\"", RAN).replace("outputs.architect }}\"", checked);
     configure_trusted(&place, &roles);
-    place
-        .run(&["run", "--task", "the shop", "--only", "implementer"], "")
-        .told(3, &["implementer needs a person"]);
+    assert_output!(
+        place,
+        place
+            .run(&["run", "--task", "the shop", "--only", "implementer"], "")
+            .told(3, &[])
+            .stderr
+    );
     std::fs::remove_file(place.project().join("ran")).unwrap();
     place.write("go", "");
-    place.run(&["resume"], "").told(0, &["Done"]);
+    assert_output!(place, place.run(&["resume"], "").told(0, &[]).stderr);
     assert_eq!(place.lines("ran"), ["implementer"]);
 }

@@ -4,6 +4,7 @@ use rustix::process::Signal;
 
 use super::{Running, configure, git, project, role};
 use crate::Place;
+use crate::output_snapshot::assert_output;
 
 /// Sets up a repository with a commit and an uncommitted change of the user.
 fn repository(config: &str) -> Place {
@@ -29,9 +30,7 @@ fn failed_attempt_is_rolled_back_if_configured() {
         "[run]\non_failed_attempt = \"rollback\"\n{}",
         role("a", "prompt = \"Do it.\"", SPOILS)
     ));
-    place
-        .run(&["run"], "")
-        .told(0, &["[Attempt 2] a → success"]);
+    assert_output!(place, place.run(&["run"], "").told(0, &[]).stderr);
     assert_eq!(place.text("mine"), "as I changed it");
     assert_eq!(place.text("new"), "not added yet");
     assert_eq!(
@@ -86,9 +85,7 @@ fn missing_repository_is_reported_as_preventing_rollback() {
         "[run]\non_failed_attempt = \"rollback\"\n{}",
         role("a", "prompt = \"Do it.\"", "cat >/dev/null; echo done")
     ));
-    place
-        .run(&["run"], "")
-        .told(0, &["warning: a failed attempt cannot be rolled back here"]);
+    assert_output!(place, place.run(&["run"], "").told(0, &[]).stderr);
 }
 
 /// An interrupted attempt may have had effects: the next prompt says so.
@@ -121,9 +118,7 @@ fn crashed_agent_continues_in_its_own_conversation() {
         "claude",
         "#!/bin/sh\necho \"$@\" >> args; cat > got-$UNSTUCK_ATTEMPT\n[ $UNSTUCK_ATTEMPT -ge 2 ] && echo '{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"All is done.\",\"session_id\":\"11-22\"}' && exit 0\necho '{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"11-22\",\"model\":\"m\"}'; echo 'Segmentation fault (core dumped)' >&2; exit 139\n",
     );
-    place
-        .run(&["run"], "")
-        .told(0, &["[Attempt 1] a → cli_crash", "[Attempt 2] a → success"]);
+    assert_output!(place, place.run(&["run"], "").told(0, &[]).stderr);
     let args = place.lines("args");
     assert!(
         args[0].contains("--session-id") && args[1].contains("--resume 11-22"),

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use unstuck_core::decision::template;
-use unstuck_core::knowledge::{AttemptChange, ChainEntry, ConversationMode, Playbook};
-use unstuck_core::{Category, Kind, Layer, Level};
+use unstuck_core::knowledge::{
+    AttemptChange, ConversationMode, RecoveryKnowledge, StrategyChainEntry,
+};
+use unstuck_core::{Category, FailureLayer, Kind, RecoveryLevel};
 
 use super::project;
 use crate::Place;
@@ -228,10 +230,10 @@ enum Fails {
 
 /// Returns the history that the knowledge base implies for a role played by a plain program.
 fn implied(kind: Kind, fails: Fails) -> Story {
-    let playbook = Playbook::built_in();
+    let playbook = RecoveryKnowledge::built_in();
     let file = playbook.kind(kind).unwrap();
     let policy = template("pipeline").unwrap();
-    let retries = file.layer_defaults(Layer::Agent).retries;
+    let retries = file.layer_defaults(FailureLayer::Agent).retries;
     let most = match kind {
         Kind::RateLimitTimed => RESETS,
         _ => retries
@@ -241,12 +243,12 @@ fn implied(kind: Kind, fails: Fails) -> Story {
     let most = most as usize;
     let ways = || {
         playbook
-            .chain(kind, Layer::Agent)
+            .chain(kind, FailureLayer::Agent)
             .filter(|link| is_possible(playbook, link))
     };
-    let same = || vec![Level::Same.name().to_owned(); most];
+    let same = || vec![RecoveryLevel::Same.name().to_owned(); most];
     let changed = |after_same: bool| {
-        let is_new = |link: &&ChainEntry| {
+        let is_new = |link: &&StrategyChainEntry| {
             let unchanged = playbook
                 .strategy(&link.strategy)
                 .unwrap()
@@ -255,13 +257,13 @@ fn implied(kind: Kind, fails: Fails) -> Story {
             !(after_same && unchanged)
         };
         let ways = ways().filter(is_new).take(most);
-        ways.map(|link| format!("{} {}", Level::Alternative.name(), link.strategy))
+        ways.map(|link| format!("{} {}", RecoveryLevel::Alternative.name(), link.strategy))
             .collect()
     };
-    let mut decisions: Vec<String> = match file.level(kind, Layer::Agent) {
+    let mut decisions: Vec<String> = match file.level(kind, FailureLayer::Agent) {
         _ if kind.category() == Category::Unknown => same(),
-        Some(Level::Same) => [same(), changed(true)].concat(),
-        Some(Level::Alternative) => changed(false),
+        Some(RecoveryLevel::Same) => [same(), changed(true)].concat(),
+        Some(RecoveryLevel::Alternative) => changed(false),
         _ => Vec::new(),
     };
     let ends = |attempts: usize, decisions, outcome: &str| Story {
@@ -278,14 +280,14 @@ fn implied(kind: Kind, fails: Fails) -> Story {
         }
         _ => {
             let attempts = decisions.len() + 1;
-            decisions.push(Level::Escalate.name().to_owned());
+            decisions.push(RecoveryLevel::Escalate.name().to_owned());
             ends(attempts, decisions, "awaiting_human")
         }
     }
 }
 
 /// Returns true if a strategy can help a program that only reads a prompt, without approval.
-fn is_possible(playbook: &Playbook, link: &ChainEntry) -> bool {
+fn is_possible(playbook: &RecoveryKnowledge, link: &StrategyChainEntry) -> bool {
     let strategy = playbook.strategy(&link.strategy).unwrap();
     let can = |change: &AttemptChange| match change {
         AttemptChange::Prompt(_) | AttemptChange::Timeout(_) | AttemptChange::OutputLimit(_) => {
@@ -294,7 +296,7 @@ fn is_possible(playbook: &Playbook, link: &ChainEntry) -> bool {
         AttemptChange::Conversation(choice) => *choice == ConversationMode::Fresh,
         AttemptChange::Model(_) | AttemptChange::Repair => false,
     };
-    !strategy.asks_person
+    !strategy.requires_human
         && strategy.changes.iter().all(can)
         && !strategy.risks.iter().any(|risk| risk == "safety")
 }
@@ -339,8 +341,7 @@ fn run_all(fails: Fails) -> Place {
     }
     std::fs::create_dir(place.project().join("prompts")).unwrap();
     super::configure(&place, &config);
-    let ended = place.run(&["run"], "");
-    ended.told(3, &["Waiting for you"]);
+    place.run(&["run"], "").told(3, &[]);
     place
 }
 

@@ -18,7 +18,7 @@ fn editing(edit: &str) -> Place {
 fn change_applies_at_the_next_iteration() {
     let place = editing("sed -i \"s/Build the shop/Build the blog/\" unstuck.toml");
     let ended = place.run(&["run"], "");
-    ended.told(0, &["worker: its prompt was changed"]);
+    ended.told(0, &["worker: prompt changed"]);
     assert_eq!(place.text("got-1"), "Build the shop.");
     assert_eq!(place.text("got-2"), "Build the blog.");
     let reloaded = &place.events("config_reloaded")[0];
@@ -93,10 +93,10 @@ fn stricter_recovery_section_applies_at_the_next_iteration() {
     );
     place
         .run(&["run"], "")
-        .told(0, &["max_auto_recoveries_per_run was 3, is 1"]);
+        .told(0, &["max_auto_recoveries_per_run changed from 3 to 1"]);
     let reloaded = &place.events("config_reloaded")[0];
     let changes = reloaded["changes"].as_array().unwrap();
-    let told = "max_auto_recoveries_per_run was 3, is 1";
+    let told = "max_auto_recoveries_per_run changed from 3 to 1";
     assert!(changes.iter().any(|one| one == told), "{reloaded}");
 }
 
@@ -107,12 +107,12 @@ fn change_applies_while_waiting_for_human_input() {
     let config = role("a", "prompt = \"Do it.\"", login);
     let place = project(&format!("[recovery]\ncooldown_seconds = 60\n\n{config}"));
     let mut running = Running::start(&place, &["run", "--wait"]);
-    running.until("waiting until you have seen to it");
+    running.until("waiting for you to fix this");
     place.write(
         "unstuck.toml",
         &format!("[recovery]\ncooldown_seconds = 90\n\n{config}"),
     );
-    running.until("cooldown_seconds was 60, is 90");
+    running.until("cooldown_seconds changed from 60 to 90");
     place.write("unstuck.toml", "[recovery]\nenabld = false\n");
     running.until("enabld");
     place.write("login", "");

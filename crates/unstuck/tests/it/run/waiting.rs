@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::{Running, role};
 use crate::Place;
+use crate::output_snapshot::assert_output;
 
 /// Sets up a project with the default delays of the pipeline's policy.
 fn patient(config: &str) -> Place {
@@ -61,7 +62,7 @@ fn interrupted_delay_continues_on_resume() {
     let place = patient(&(counted + &role("a", "prompt = \"A\"", script)));
     let mut running = Running::start(&place, &["run"]);
     running.until("[Auto-retry 1/3]").signal(Signal::INT);
-    running.end().told(130, &["Stopped", "unstuck resume"]);
+    assert_output!(place, running.end().told(130, &[]).stderr);
     assert_eq!(place.lines("ran").len(), 1);
     place
         .run(&["resume"], "")
@@ -87,7 +88,7 @@ fn decision_and_conversation_survive_a_kill() {
     running.kill();
     place
         .run(&["resume"], "")
-        .told(0, &["a waits until", "[Attempt 2] a → success", "$0.25"]);
+        .told(0, &["a: waiting until", "[Attempt 2] a → success", "$0.25"]);
     let args = place.lines("args");
     assert_eq!(args.len(), 2);
     assert!(args[1].contains("--resume 11-22"), "{args:?}");
@@ -102,9 +103,10 @@ fn reset_too_far_away_leads_to_an_escalation() {
         "[policy]\ntemplate = \"pipeline\"\nmaxWait = \"1h\"\n{}",
         role("a", "prompt = \"A\"", script)
     ));
-    place
-        .run(&["run"], "")
-        .told(3, &["[Attempt 1] a → rate_limit_timed", "a needs a person"]);
+    place.run(&["run"], "").told(
+        3,
+        &["[Attempt 1] a → rate_limit_timed", "a needs your input"],
+    );
     assert!(place.events("waiting_until").is_empty());
 }
 

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use super::SECTION;
 use crate::Place;
+use crate::output_snapshot::assert_output;
 
-/// Returns the output of `unstuck trust` called by an agent with this shell line, in which it is `$TRUST`.
-fn said_to_agent(line: &str) -> String {
+/// Returns the output of `unstuck trust` called by an agent with this shell line (as `$TRUST`), and its place.
+fn said_to_agent(line: &str) -> (Place, String) {
     let place = Place::new();
     place.write("unstuck.toml", SECTION);
     let unstuck = env!("CARGO_BIN_EXE_unstuck");
@@ -26,56 +27,50 @@ fn said_to_agent(line: &str) -> String {
     assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
     assert!(!place.records().exists(), "something was trusted");
     assert_eq!(place.standing(), "unknown");
-    ended.stdout
+    (place, ended.stdout)
 }
 
 const TOLD: &str = "runs inside a supervised agent";
 
 #[test]
 fn agent_cannot_trust_a_project() {
-    let said = said_to_agent("$TRUST >new 2>&1; echo code $? >>new; mv new said");
-    assert!(
-        said.contains(TOLD) && said.contains("UNSTUCK_RUN is set"),
-        "{said}"
-    );
-    assert!(said.contains("code 1"), "{said}");
+    let (place, said) = said_to_agent("$TRUST >new 2>&1; echo code $? >>new; mv new said");
+    assert_output!(place, said);
 }
 
 #[test]
 fn clearing_variables_does_not_help() {
-    let said = said_to_agent("env -i HOME=$HOME $TRUST >new 2>&1; mv new said");
-    assert!(said.contains(TOLD) && said.contains("in process"), "{said}");
+    let (place, said) = said_to_agent("env -i HOME=$HOME $TRUST >new 2>&1; mv new said");
+    assert_output!(place, said);
 }
 
 /// Its parent is gone and its session differs, but the reaper is still its ancestor.
 #[test]
 fn detaching_does_not_help() {
     let line = "export HOME TRUST; env -i HOME=$HOME TRUST=\"$TRUST\" setsid sh -c 'p=$$; (while kill -0 $p; do sleep 0.05; done; $TRUST >new 2>&1; mv new said) &' &";
-    let said = said_to_agent(line);
-    assert!(
-        said.contains(TOLD) && said.contains("is a reaper of unstuck"),
-        "{said}"
-    );
+    let (place, said) = said_to_agent(line);
+    assert_output!(place, said);
 }
 
 /// Reading is allowed.
 #[test]
 fn agent_may_read_the_trust_status() {
-    let said = said_to_agent("$TRUST --show >new 2>&1; mv new said");
-    assert!(said.contains("not trusted"), "{said}");
+    let (place, said) = said_to_agent("$TRUST --show >new 2>&1; mv new said");
+    assert_output!(place, said);
 }
 
 /// The variable is sufficient, wherever it comes from.
 #[test]
 fn unstuck_variable_is_sufficient() {
     let place = Place::allowing();
+    let mut said = String::new();
     for name in ["UNSTUCK_RUN", "UNSTUCK_SESSION", "UNSTUCK_REAPER"] {
         let mut command = place.command(&["trust"]);
         let ended = command.env(name, "x").output().unwrap();
         assert_eq!(ended.status.code(), Some(1), "{name}");
-        let said = String::from_utf8(ended.stderr).unwrap();
-        assert!(said.contains(&format!("{name} is set")), "{said}");
+        said += &String::from_utf8(ended.stderr).unwrap();
     }
+    assert_output!(place, said);
     assert!(!place.records().exists());
 }
 
@@ -132,7 +127,9 @@ fn agent_cannot_confirm_spending() {
         "claude",
         "#!/bin/sh\ncat >/dev/null; echo ran >> ran\necho '{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"num_turns\":1,\"result\":\"All is done.\",\"session_id\":\"11-22\",\"total_cost_usd\":0.3,\"usage\":{\"input_tokens\":100,\"output_tokens\":50}}'\n",
     );
-    place.run(&["run"], "").told(3, &["the budget is used up"]);
+    let ended = place.run(&["run"], "");
+    ended.told(3, &[]);
+    assert_output!(place, ended.stderr);
     let asked = place.json(&["inbox", "--json"], "")[0].clone();
     let (id, run) = (
         asked["id"].as_str().unwrap(),
@@ -156,7 +153,7 @@ fn agent_cannot_confirm_spending() {
     ] {
         let said = given_by_agent(&place, &args);
         assert_eq!(
-            said.matches("only a person can").count(),
+            said.matches("only a human can").count(),
             2,
             "{args}: {said}"
         );
@@ -181,7 +178,7 @@ fn agent_cannot_remove_a_request() {
     let run = asked[0]["run"].as_str().unwrap();
     let said = given_by_agent(&place, &format!("resume {run}"));
     assert_eq!(
-        said.matches("only a person can resume a run").count(),
+        said.matches("only a human can resume a run").count(),
         2,
         "{said}"
     );

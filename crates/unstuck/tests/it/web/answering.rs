@@ -35,12 +35,15 @@ fn answer_resumes_a_run_without_a_process() {
     let answer =
         json!({"answer": "retry", "note": "use the staging account", "hash": asked["hash"]});
     let taken = client.post(&path, &answer).is(200).json();
-    assert_eq!(taken["escalation"]["answered"]["how"]["who"], "laptop");
+    assert_eq!(
+        taken["escalation"]["outcome"]["resolution"]["user"],
+        "laptop"
+    );
     assert!(
-        taken["doing"]
+        taken["nextAction"]
             .as_str()
             .unwrap()
-            .contains("goes on in process"),
+            .contains("continues in process"),
         "{taken}"
     );
     let run = client.run_that("recovered");
@@ -137,10 +140,10 @@ fn waiting_process_receives_the_answer() {
         &json!({"answer": "resolve"}),
     );
     assert!(
-        taken.is(200).json()["doing"]
+        taken.is(200).json()["nextAction"]
             .as_str()
             .unwrap()
-            .contains("process that waits")
+            .contains("the waiting process continues")
     );
     assert!(child.wait().unwrap().success());
 }
@@ -170,4 +173,29 @@ fn answering_requires_a_token() {
     client.post(&path, &answer).is(401);
     client.token = None;
     assert_eq!(client.run()["status"], "awaiting_human");
+}
+
+/// Answers over REST ignore the webhooks and the permitted users that an agent writes while its run waits.
+#[test]
+fn answer_and_retry_ignore_settings_written_during_the_run() {
+    for retry in [false, true] {
+        let place = asking();
+        place.run(&EXEC, "").told(3, &[]);
+        let client = Client::of(&place, "answer");
+        let asked = client.get("/api/escalations").is(200).json()["items"][0].clone();
+        place.write("unstuck.toml", crate::answers::WRITTEN);
+        place.write("login", "");
+        if retry {
+            let run = place.json(&["runs", "--json"], "")[0]["id"].clone();
+            let path = format!("/api/sessions/{}-1/retry", run.as_str().unwrap());
+            client.post(&path, &json!({})).is(202);
+        } else {
+            let path = format!("/api/escalations/{}/answer", asked["id"].as_str().unwrap());
+            let answer = json!({"answer": "resolve", "hash": asked["hash"]});
+            client.post(&path, &answer).is(200);
+        }
+        client.run_that("recovered");
+        let listed = place.run(&["webhook", "list", "--all"], "");
+        assert!(!listed.stdout.contains("evil.example"), "{}", listed.stdout);
+    }
 }

@@ -34,7 +34,7 @@ fn model_switch_is_estimated_first_and_done_when_confirmed() {
     assert_eq!(estimate["fromModel"], "claude-sonnet-5-5");
     assert_eq!(estimate["toModel"], "claude-opus-5-5");
     assert!(estimate["formula"].as_str().unwrap().contains("USD"));
-    assert!(estimate["keeps"].as_str().unwrap().contains("history"));
+    assert!(estimate["preserved"].as_str().unwrap().contains("history"));
     assert_eq!(
         (&told["change"], place.lines("calls").len()),
         (&Value::Null, 1)

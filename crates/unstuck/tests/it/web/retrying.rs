@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::Client;
+use crate::output_snapshot::assert_output;
 use crate::{Place, eventually};
 
 /// An agent that fails with a message until a file exists.
@@ -32,7 +33,8 @@ fn failed_session_is_retried_with_its_error_and_instructions() {
     let place = failed();
     let client = Client::of(&place, "answer");
     let session = format!("/api/sessions/{}-1", client.run()["id"].as_str().unwrap());
-    let options = json!({"withContext": true, "words": "wait for the migration", "timeout": "20m"});
+    let options =
+        json!({"withContext": true, "message": "wait for the migration", "timeout": "20m"});
     let told = client
         .post(&format!("{session}/retry-prompt"), &options)
         .is(200)
@@ -105,14 +107,14 @@ fn failed_run_is_retried_manually() {
     assert_eq!(place.lines("calls").len(), 1, "nothing was done");
     place.write("fixed", "");
     let again = ["retry", &run[..5], "--say", "wait for the migration"];
-    place.run(&again, "").told(0, &["recovered"]);
+    assert_output!(place, place.run(&again, "").told(0, &[]).stderr);
     assert!(
         place
             .lines("calls")
             .join("\n")
             .contains("wait for the migration")
     );
-    place.run(&again, "").told(1, &["nothing to try again"]);
+    assert_output!(place, place.run(&again, "").told(1, &[]).stderr);
     let mut inside = place.command(&["retry", run, "--context"]);
     let inside = inside.env("UNSTUCK_RUN", "x").output().unwrap();
     assert_eq!(inside.status.code(), Some(1));
@@ -135,7 +137,7 @@ fn plain_command_is_retried_unchanged() {
     let client = Client::of(&place, "answer");
     let session = format!("/api/sessions/{}-1", client.run()["id"].as_str().unwrap());
     client
-        .post(&format!("{session}/retry"), &json!({"words": "be nice"}))
+        .post(&format!("{session}/retry"), &json!({"message": "be nice"}))
         .is(409);
     place.write("fixed", "");
     client
@@ -169,7 +171,7 @@ fn role_is_retried_with_instructions() {
     let failed = sessions.iter().find(|one| one["role"] == "b").unwrap();
     let session = format!("/api/sessions/{}", failed["id"].as_str().unwrap());
     place.write("fixed", "");
-    let options = json!({"withContext": true, "words": "create the table first"});
+    let options = json!({"withContext": true, "message": "create the table first"});
     let prompt = client.post(&format!("{session}/retry-prompt"), &options);
     let prompt = prompt.is(200).json();
     assert!(prompt["original"].as_str().unwrap().starts_with("Do it."));
@@ -231,7 +233,7 @@ fn retry_compares_the_project_configuration_before_using_it() {
     let asked = open["items"].as_array().unwrap();
     assert_eq!(
         asked[0]["settings"][0],
-        json!({"key": "role.worker.expect.check", "before": "\"test -e ran\"", "now": "\"touch pwned\""})
+        json!({"key": "role.worker.expect.check", "before": "\"test -e ran\"", "after": "\"touch pwned\""})
     );
     let page = client.get(&format!("/inbox/{}", asked[0]["id"].as_str().unwrap()));
     assert!(page.is(200).body.contains("touch pwned"));

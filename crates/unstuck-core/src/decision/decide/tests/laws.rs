@@ -8,8 +8,12 @@ use crate::decision::{PolicyOverride, SeededRng, templates};
 
 fn any_world() -> impl Strategy_<Value = World> {
     let kinds = proptest::sample::select(Kind::ALL.to_vec());
-    let layers =
-        proptest::sample::select(vec![Layer::Api, Layer::Tool, Layer::Agent, Layer::Infra]);
+    let layers = proptest::sample::select(vec![
+        FailureLayer::Api,
+        FailureLayer::Tool,
+        FailureLayer::Agent,
+        FailureLayer::Infra,
+    ]);
     let policies = proptest::sample::select(templates().to_vec());
     let stated = proptest::option::of(0_u64..100_000);
     let granted = proptest::option::of(0_u32..12);
@@ -39,23 +43,36 @@ proptest! {
         prop_assert_eq!(world.decide(), world.decide());
     }
 
+    /// The chosen action is among the eligible ones, and no automatic one is left when recovery gives up.
+    #[test]
+    fn selection_contains_the_chosen_action(mut world in any_world()) {
+        for decision in world.run() {
+            let Selection { eligible, chosen, probability } = &decision.selection;
+            prop_assert_eq!(eligible.iter().filter(|one| one.action == *chosen).count(), 1);
+            prop_assert_eq!(*probability, 1.0);
+            if let RecoveryAction::Escalate { why: EscalationReason::Exhausted, .. } = decision.action {
+                prop_assert_eq!(eligible.len(), 1, "{:?}", eligible);
+            }
+        }
+    }
+
     /// S4-03: attempts never exceed the limits, and every sequence of failures ends with an escalation or a stop.
     #[test]
     fn every_sequence_of_one_failure_ends_within_its_limits(mut world in any_world()) {
         let decisions = world.run();
         let last = decisions.last().unwrap();
-        let over = matches!(last.action, Action::Escalate { .. } | Action::Stop { .. });
+        let over = matches!(last.action, RecoveryAction::Escalate { .. } | RecoveryAction::Stop { .. });
         prop_assert!(over);
         prop_assert!(world.history.counted_execution_count() <= SessionLimits::default().attempts);
         let kind = world.diagnosis.kind;
         let file = &world.knowledge;
         let limits = world.policy.limits(kind, world.diagnosis.layer, file, None);
-        prop_assert!(world.history.retry_count_at(kind, Level::Alternative) <= limits.retries);
+        prop_assert!(world.history.retry_count_at(kind, RecoveryLevel::Alternative) <= limits.retries);
         match limits.give_up_after {
-            None => prop_assert!(world.history.retry_count_at(kind, Level::Same) <= limits.retries),
+            None => prop_assert!(world.history.retry_count_at(kind, RecoveryLevel::Same) <= limits.retries),
             Some(limit) => {
                 // Each retry begins its wait before the time is over.
-                let newest = world.history.attempts.iter().rev().find(|one| one.level == Level::Same);
+                let newest = world.history.attempts.iter().rev().find(|one| one.level == RecoveryLevel::Same);
                 let mut before = world.history.clone();
                 before.attempts.retain(|one| newest.is_some_and(|newest| one.at < newest.at));
                 prop_assert!(newest.is_none_or(|one| before.time_without_progress(one.at) < limit));

@@ -1,12 +1,12 @@
 //! The order of the levels.
 
 use super::*;
-use crate::knowledge::Knowledge;
+use crate::knowledge::DiagnosisKnowledge;
 
 /// S0-28, S4-03, S0-12, S0-08: three retries (four executions) with growing delays, then the chain, then an escalation.
 #[test]
 fn a_transient_failure_is_retried_three_times_then_the_chain_is_tried_then_it_escalates() {
-    let mut world = World::new(Kind::ServerError, Layer::Api);
+    let mut world = World::new(Kind::ServerError, FailureLayer::Api);
     let decisions = world.run();
     let wanted = [
         "same",
@@ -24,7 +24,7 @@ fn a_transient_failure_is_retried_three_times_then_the_chain_is_tried_then_it_es
 /// Retries that a gateway has used up are not repeated: only a strategy with changes is tried.
 #[test]
 fn retries_made_elsewhere_are_not_repeated() {
-    let mut world = World::new(Kind::ServerError, Layer::Agent).with_chain(&[
+    let mut world = World::new(Kind::ServerError, FailureLayer::Agent).with_chain(&[
         ("retry_later", 0.9, None),
         (
             "simplify",
@@ -33,7 +33,7 @@ fn retries_made_elsewhere_are_not_repeated() {
         ),
         ("ask_user", 0.9, None),
     ]);
-    world.diagnosis.level = Some(Level::Alternative);
+    world.diagnosis.level = Some(RecoveryLevel::Alternative);
     let decisions = world.run();
     assert_eq!(
         story(&decisions),
@@ -45,12 +45,19 @@ fn retries_made_elsewhere_are_not_repeated() {
 /// each step.
 #[test]
 fn a_systematic_failure_without_strategies_escalates_with_reasons() {
-    let mut world = World::new(Kind::CliCrash, Layer::Agent);
+    let mut world = World::new(Kind::CliCrash, FailureLayer::Agent);
     world.policy.max_retries = 5;
     world.knowledge.chain.pop();
     let decisions = world.run();
     let wanted = ["alternative simplify", "alternative fresh", "escalate"];
     assert_eq!(story(&decisions), wanted);
+    let eligible = |decision: &Decision| -> Vec<_> {
+        let actions = decision.selection.eligible.iter();
+        actions.map(|one| one.action.to_string()).collect()
+    };
+    assert_eq!(eligible(&decisions[0]), ["simplify", "fresh", "escalate"]);
+    assert_eq!(eligible(&decisions[1]), ["fresh", "escalate"]);
+    assert_eq!(eligible(&decisions[2]), ["escalate"]);
     let fell: Vec<_> = decisions[2]
         .skipped
         .iter()
@@ -59,11 +66,11 @@ fn a_systematic_failure_without_strategies_escalates_with_reasons() {
     assert_eq!(
         fell,
         [
-            ("simplify", "it was already tried"),
-            ("fresh", "it was already tried"),
+            ("simplify", "already tried"),
+            ("fresh", "already tried"),
             (
                 "next_model",
-                "the policy does not change the model by itself"
+                "the policy does not switch models automatically"
             ),
         ]
     );
@@ -73,11 +80,11 @@ fn a_systematic_failure_without_strategies_escalates_with_reasons() {
 #[test]
 fn a_fatal_failure_escalates_at_once() {
     for kind in [Kind::AuthExpired, Kind::QuotaExhausted, Kind::CliNotFound] {
-        let decisions = World::new(kind, Layer::Agent).run();
+        let decisions = World::new(kind, FailureLayer::Agent).run();
         assert_eq!(story(&decisions), ["escalate"]);
         assert!(matches!(
             decisions[0].action,
-            Action::Escalate {
+            RecoveryAction::Escalate {
                 trigger: EscalationTrigger::Hiccup,
                 why: EscalationReason::Fatal,
                 ..
@@ -89,20 +96,20 @@ fn a_fatal_failure_escalates_at_once() {
 #[test]
 fn code_and_none_have_no_level() {
     for (kind, why) in [
-        (Kind::TestFailure, StopReason::Code),
-        (Kind::CompileError, StopReason::Code),
-        (Kind::None, StopReason::NotAFailure),
+        (Kind::TestFailure, NoRecoveryReason::Code),
+        (Kind::CompileError, NoRecoveryReason::Code),
+        (Kind::None, NoRecoveryReason::NotAFailure),
     ] {
-        let decision = World::new(kind, Layer::Infra).decide();
+        let decision = World::new(kind, FailureLayer::Infra).decide();
         assert_eq!(decision.level, None);
-        assert_eq!(decision.action, Action::Stop { why });
+        assert_eq!(decision.action, RecoveryAction::Stop { why });
     }
 }
 
 /// S1-15, S1-21: an unknown failure gets one plain retry, then an escalation.
 #[test]
 fn an_unknown_failure_is_retried_once() {
-    let mut world = World::new(Kind::Unknown, Layer::Agent);
+    let mut world = World::new(Kind::Unknown, FailureLayer::Agent);
     assert_eq!(story(&world.run()), ["same", "escalate"]);
 }
 
@@ -111,14 +118,14 @@ fn an_unknown_failure_is_retried_once() {
 fn an_unknown_failure_of_an_api_call_is_retried_three_times() {
     for policy in ["standard", "resilient"] {
         for (layer, retries) in [
-            (Layer::Api, 3),
-            (Layer::Tool, 1),
-            (Layer::Agent, 1),
-            (Layer::Infra, 1),
+            (FailureLayer::Api, 3),
+            (FailureLayer::Tool, 1),
+            (FailureLayer::Agent, 1),
+            (FailureLayer::Infra, 1),
         ] {
             let mut world = World::new(Kind::Unknown, layer);
             world.policy = exact(policy);
-            world.knowledge = Knowledge::built_in().kind(Kind::Unknown).clone();
+            world.knowledge = DiagnosisKnowledge::built_in().kind(Kind::Unknown).clone();
             let told = story(&world.run());
             let same = told.iter().filter(|level| *level == "same");
             assert_eq!(same.count(), retries, "{policy} {layer:?}: {told:?}");
@@ -128,7 +135,7 @@ fn an_unknown_failure_of_an_api_call_is_retried_three_times() {
 
 #[test]
 fn an_operation_with_possible_effects_is_not_simply_retried() {
-    let world = World::new(Kind::Unknown, Layer::Tool);
+    let world = World::new(Kind::Unknown, FailureLayer::Tool);
     let situation = DecisionInput {
         repeatable: Repeatable::Unsafe,
         ..world.situation()
@@ -136,7 +143,7 @@ fn an_operation_with_possible_effects_is_not_simply_retried() {
     let decision = decide(&situation, world.draw);
     assert!(matches!(
         decision.action,
-        Action::Escalate {
+        RecoveryAction::Escalate {
             why: EscalationReason::NotRepeatable,
             ..
         }
@@ -146,23 +153,23 @@ fn an_operation_with_possible_effects_is_not_simply_retried() {
 /// S4-05: with retries switched off, every failure is returned unchanged.
 #[test]
 fn the_policy_off_returns_every_failure() {
-    let mut world = World::new(Kind::RateLimit, Layer::Api);
+    let mut world = World::new(Kind::RateLimit, FailureLayer::Api);
     world.policy = exact("off");
     let decision = world.decide();
-    let why = StopReason::PolicyOff;
-    assert_eq!(decision.action, Action::Stop { why });
+    let why = NoRecoveryReason::PolicyOff;
+    assert_eq!(decision.action, RecoveryAction::Stop { why });
     assert_eq!(decision.level, None);
 }
 
 #[test]
 fn strategies_without_the_needed_capability_are_skipped() {
-    let world = World::new(Kind::StaleBuild, Layer::Infra).with_chain(&[
+    let world = World::new(Kind::StaleBuild, FailureLayer::Infra).with_chain(&[
         ("rebuild", 0.9, Some(AttemptChange::Repair)),
         ("steps", 0.8, None),
         ("ask_user", 0.5, None),
     ]);
     let situation = DecisionInput {
-        capabilities: Capabilities::NONE.with(Capability::Prompt),
+        capabilities: RetryCapabilities::NONE.with(RetryCapability::Prompt),
         ..world.situation()
     };
     let decision = decide(&situation, world.draw);
@@ -170,23 +177,23 @@ fn strategies_without_the_needed_capability_are_skipped() {
     assert_eq!(
         why,
         [
-            "no repair that fits may run here",
-            "steps of tool calls cannot be carried out here"
+            "no applicable repair can run here",
+            "tool call steps cannot be executed here"
         ]
     );
     assert_eq!(decision.strategy.as_deref(), Some("ask_user"));
-    assert_eq!(decision.level, Some(Level::Escalate));
+    assert_eq!(decision.level, Some(RecoveryLevel::Escalate));
 }
 
 #[test]
 fn each_reason_is_one_plain_sentence() {
-    let mut world = World::new(Kind::RateLimit, Layer::Api);
+    let mut world = World::new(Kind::RateLimit, FailureLayer::Api);
     world.knowledge.title = "Rate limited".into();
     world.diagnosis.retry_after = Some(Duration::from_secs(12));
     let first = world.decide();
     assert_eq!(
         first.reason,
-        "Rate limited: trying again in 12 s, as the server asked (retry 1 of 3)."
+        "Rate limited: retrying in 12 s, as the server asked (retry 1 of 3)."
     );
     for decision in world.run() {
         let reason = &decision.reason;
@@ -197,7 +204,7 @@ fn each_reason_is_one_plain_sentence() {
 /// S4-25: every retry can be reported as it happens.
 #[test]
 fn each_decision_can_be_reported_as_a_retry_attempt() {
-    let world = World::new(Kind::RateLimit, Layer::Api);
+    let world = World::new(Kind::RateLimit, FailureLayer::Api);
     let told = world.decide().to_retry_attempt(1, "Too many requests");
     assert_eq!((told.attempt_number, told.delay_ms), (1, 1000));
     assert_eq!(told.error, Kind::RateLimit);
@@ -207,7 +214,7 @@ fn each_decision_can_be_reported_as_a_retry_attempt() {
 #[test]
 fn a_decision_round_trips_through_json() {
     for kind in [Kind::RateLimit, Kind::CliCrash, Kind::AuthExpired] {
-        let decision = World::new(kind, Layer::Agent).decide();
+        let decision = World::new(kind, FailureLayer::Agent).decide();
         let json = serde_json::to_string(&decision).unwrap();
         assert_eq!(serde_json::from_str::<Decision>(&json).unwrap(), decision);
     }
@@ -216,7 +223,7 @@ fn a_decision_round_trips_through_json() {
 #[test]
 fn a_chain_entry_without_changes_is_not_used_after_unchanged_retries() {
     let again = |kind| {
-        let mut world = World::new(kind, Layer::Api).with_chain(&[
+        let mut world = World::new(kind, FailureLayer::Api).with_chain(&[
             ("wait_and_retry", 0.9, None),
             ("simplify", 0.5, Some(AttemptChange::Prompt("p".into()))),
         ]);
@@ -234,7 +241,7 @@ fn a_chain_entry_without_changes_is_not_used_after_unchanged_retries() {
 
 #[test]
 fn a_strategy_against_a_safety_refusal_needs_approval() {
-    let mut world = World::new(Kind::ContentFilter, Layer::Api).with_chain(&[
+    let mut world = World::new(Kind::ContentFilter, FailureLayer::Api).with_chain(&[
         (
             "leave_out",
             0.9,
@@ -248,20 +255,20 @@ fn a_strategy_against_a_safety_refusal_needs_approval() {
     assert_eq!(decision.strategy.as_deref(), Some("ask_user"));
     assert_eq!(
         decision.skipped[0].why,
-        "going round a safety refusal is for a person to decide"
+        "working around a safety refusal needs your approval"
     );
 }
 
 #[test]
 fn an_exhausted_chain_uses_its_own_escalation() {
-    let mut world = World::new(Kind::CliCrash, Layer::Agent);
+    let mut world = World::new(Kind::CliCrash, FailureLayer::Agent);
     world.policy.max_retries = 1;
     let decisions = world.run();
     assert_eq!(
         story(&decisions),
         ["alternative simplify", "escalate ask_user"]
     );
-    assert_eq!(decisions[1].skipped[0].why, "1 of 1 ways are used");
+    assert_eq!(decisions[1].skipped[0].why, "1 of 1 strategies used");
 }
 
 /// A lock whose holder is gone is released at once; a held one is waited for. An outage is waited for in any case.
@@ -276,7 +283,7 @@ fn a_repair_comes_before_the_first_wait_if_the_kind_says_so() {
         number: 1,
         max_auto: 3,
     };
-    let mut world = World::new(Kind::LockHeld, Layer::Tool);
+    let mut world = World::new(Kind::LockHeld, FailureLayer::Tool);
     let first = |world: &World, repair| {
         let situation = DecisionInput {
             repair,

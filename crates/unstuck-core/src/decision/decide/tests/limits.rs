@@ -3,8 +3,8 @@
 use super::*;
 use crate::decision::PolicyOverride;
 
-fn agent(kind: Kind, level: Level) -> World {
-    let mut world = World::new(kind, Layer::Agent).with_chain(&[
+fn agent(kind: Kind, level: RecoveryLevel) -> World {
+    let mut world = World::new(kind, FailureLayer::Agent).with_chain(&[
         ("a", 0.9, Some(AttemptChange::Prompt("a".into()))),
         ("b", 0.8, Some(AttemptChange::Prompt("b".into()))),
         ("c", 0.7, Some(AttemptChange::Prompt("c".into()))),
@@ -26,7 +26,7 @@ fn retries(retries: u32) -> PolicyOverride {
 /// timeout.
 #[test]
 fn a_timed_out_agent_gets_two_changed_retries() {
-    let mut world = agent(Kind::Timeout, Level::Alternative).with_retries(2, 1.5);
+    let mut world = agent(Kind::Timeout, RecoveryLevel::Alternative).with_retries(2, 1.5);
     world.strategies.get_mut("a").unwrap().changes = vec![
         AttemptChange::Prompt("simplify".into()),
         AttemptChange::Timeout(1.5),
@@ -37,10 +37,10 @@ fn a_timed_out_agent_gets_two_changed_retries() {
         ..world.situation()
     };
     let first = decide(&situation, world.draw);
-    let Action::Change { changes, .. } = &first.action else {
+    let RecoveryAction::Change { changes, .. } = &first.action else {
         panic!("{first:?}");
     };
-    let longer = ConcreteChange::Timeout {
+    let longer = ConcreteAttemptChange::Timeout {
         from_seconds: Some(1200),
         to_seconds: 1800,
     };
@@ -55,15 +55,15 @@ fn a_timed_out_agent_gets_two_changed_retries() {
 
 #[test]
 fn without_a_timeout_the_increased_one_is_half_an_hour() {
-    let world = agent(Kind::Timeout, Level::Alternative).with_chain(&[(
+    let world = agent(Kind::Timeout, RecoveryLevel::Alternative).with_chain(&[(
         "longer",
         0.9,
         Some(AttemptChange::Timeout(1.5)),
     )]);
-    let Action::Change { changes, .. } = world.decide().action else {
+    let RecoveryAction::Change { changes, .. } = world.decide().action else {
         panic!();
     };
-    let longer = ConcreteChange::Timeout {
+    let longer = ConcreteAttemptChange::Timeout {
         from_seconds: None,
         to_seconds: 1800,
     };
@@ -73,7 +73,7 @@ fn without_a_timeout_the_increased_one_is_half_an_hour() {
 /// S1-13: missing sections get 3 retries, with one second more delay each.
 #[test]
 fn missing_sections_get_three_retries() {
-    let decisions = agent(Kind::MissingSections, Level::Alternative)
+    let decisions = agent(Kind::MissingSections, RecoveryLevel::Alternative)
         .with_retries(3, 1.0)
         .run();
     assert_eq!(delays(&decisions), [1.0, 2.0, 3.0]);
@@ -82,7 +82,7 @@ fn missing_sections_get_three_retries() {
 /// S1-14: an empty output gets 2 retries with delays of 1.2 × n seconds.
 #[test]
 fn an_empty_output_gets_two_retries() {
-    let decisions = agent(Kind::EmptyOutput, Level::Alternative)
+    let decisions = agent(Kind::EmptyOutput, RecoveryLevel::Alternative)
         .with_retries(2, 1.2)
         .run();
     assert_eq!(delays(&decisions), [1.2, 2.4]);
@@ -91,20 +91,20 @@ fn an_empty_output_gets_two_retries() {
 /// S1-16: a kind without its own limits has those of the policy, so every kind has some.
 #[test]
 fn a_kind_without_limits_has_those_of_the_policy() {
-    let decisions = agent(Kind::DiffParseError, Level::Alternative).run();
+    let decisions = agent(Kind::DiffParseError, RecoveryLevel::Alternative).run();
     assert_eq!(delays(&decisions), [1.0, 2.0, 3.0]);
 }
 
 #[test]
 fn the_smaller_limit_of_policy_and_kind_applies() {
-    let mut world = agent(Kind::MissingSections, Level::Alternative).with_retries(3, 1.0);
+    let mut world = agent(Kind::MissingSections, RecoveryLevel::Alternative).with_retries(3, 1.0);
     world.policy.max_retries = 1;
     assert_eq!(delays(&world.run()).len(), 1);
 }
 
 #[test]
 fn an_explicit_limit_for_the_kind_applies() {
-    let mut world = agent(Kind::MissingSections, Level::Alternative).with_retries(1, 1.0);
+    let mut world = agent(Kind::MissingSections, RecoveryLevel::Alternative).with_retries(1, 1.0);
     world.policy.kinds.insert(Kind::MissingSections, retries(2));
     assert_eq!(delays(&world.run()).len(), 2);
 }
@@ -112,7 +112,7 @@ fn an_explicit_limit_for_the_kind_applies() {
 /// S2-20: the chain starts again only if the limit of the kind was set higher than its length.
 #[test]
 fn the_chain_starts_again_only_if_more_retries_were_granted_to_this_kind() {
-    let mut world = agent(Kind::MissingSections, Level::Alternative);
+    let mut world = agent(Kind::MissingSections, RecoveryLevel::Alternative);
     world.policy.kinds.insert(Kind::MissingSections, retries(6));
     let decisions = world.run();
     let used: Vec<_> = decisions
@@ -125,14 +125,14 @@ fn the_chain_starts_again_only_if_more_retries_were_granted_to_this_kind() {
 /// S4-39: each tool can have its own limit.
 #[test]
 fn a_tools_limit_precedes_the_policys_and_is_bounded_by_the_kinds() {
-    let mut world = agent(Kind::NetworkError, Level::Same);
+    let mut world = agent(Kind::NetworkError, RecoveryLevel::Same);
     world.policy.tools.insert("deploy".into(), retries(0));
     world.policy.tools.insert("fetch".into(), retries(9));
     let limit = |tool, kind| {
         let file = &world.knowledge;
         world
             .policy
-            .limits(kind, Layer::Agent, file, Some(tool))
+            .limits(kind, FailureLayer::Agent, file, Some(tool))
             .retries
     };
     assert_eq!(limit("deploy", Kind::NetworkError), 0);
@@ -144,16 +144,16 @@ fn a_tools_limit_precedes_the_policys_and_is_bounded_by_the_kinds() {
 
 #[test]
 fn a_kind_not_listed_by_the_policy_is_not_retried_unchanged() {
-    let mut world = agent(Kind::NetworkError, Level::Same);
+    let mut world = agent(Kind::NetworkError, RecoveryLevel::Same);
     world.policy.retryable_errors = vec![Kind::RateLimit];
     let decision = world.decide();
-    assert_eq!(decision.level, Some(Level::Alternative));
+    assert_eq!(decision.level, Some(RecoveryLevel::Alternative));
     assert_eq!(decision.skipped[0].strategy, "same");
 }
 
 #[test]
 fn the_curve_can_be_set_per_kind() {
-    let mut world = agent(Kind::NetworkError, Level::Same);
+    let mut world = agent(Kind::NetworkError, RecoveryLevel::Same);
     let one = PolicyOverride {
         curve: Some(BackoffCurve::Fixed),
         backoff_base: Some(7.0),
@@ -172,11 +172,11 @@ fn every_limit_ends_in_an_escalation_that_names_it() {
             ..world.situation()
         };
         match decide(&situation, world.draw).action {
-            Action::Escalate { why, .. } => Some(why),
+            RecoveryAction::Escalate { why, .. } => Some(why),
             _ => None,
         }
     };
-    let mut world = World::new(Kind::ServerError, Layer::Api);
+    let mut world = World::new(Kind::ServerError, FailureLayer::Api);
     assert_eq!(ask(&world, SessionLimits::default()), None);
     let caps = SessionLimits {
         attempts: 1,

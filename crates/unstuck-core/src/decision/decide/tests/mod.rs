@@ -15,10 +15,10 @@ use crate::decision::{
     BackoffCurve, Jitter, ModelCatalog, RecoveryHistory, RetryPolicy, TokenUsage, template,
 };
 use crate::diagnosis::{Diagnosis, Evidence};
-use crate::failure::Layer;
+use crate::failure::FailureLayer;
 use crate::knowledge::{
-    AttemptChange, ChainEntry, ConversationMode, KindKnowledge, LayerDefaults, ModelChoice,
-    Strategy,
+    AttemptChange, ConversationMode, KindKnowledge, LayerDefaults, ModelChoice, Strategy,
+    StrategyChainEntry,
 };
 use crate::time::Timestamp;
 
@@ -46,11 +46,11 @@ pub(super) fn exact(id: &str) -> RetryPolicy {
 }
 
 impl World {
-    pub(super) fn new(kind: Kind, layer: Layer) -> Self {
+    pub(super) fn new(kind: Kind, layer: FailureLayer) -> Self {
         let level = match kind.category() {
-            Category::Transient | Category::Unknown => Some(Level::Same),
-            Category::Systematic => Some(Level::Alternative),
-            Category::Fatal => Some(Level::Escalate),
+            Category::Transient | Category::Unknown => Some(RecoveryLevel::Same),
+            Category::Systematic => Some(RecoveryLevel::Alternative),
+            Category::Fatal => Some(RecoveryLevel::Escalate),
             Category::Code | Category::None => None,
         };
         let now = Timestamp::from_seconds(1_794_777_000);
@@ -96,7 +96,7 @@ impl World {
         self.strategies.clear();
         self.knowledge.chain.clear();
         for (id, confidence, change) in chain {
-            self.knowledge.chain.push(ChainEntry {
+            self.knowledge.chain.push(StrategyChainEntry {
                 strategy: (*id).into(),
                 confidence: *confidence,
                 iterations: 1,
@@ -106,7 +106,7 @@ impl World {
                 title: format!("{id} it"),
                 changes: change.iter().cloned().collect(),
                 risks: Vec::new(),
-                asks_person: id.starts_with("ask"),
+                requires_human: id.starts_with("ask"),
             };
             self.strategies.insert((*id).into(), strategy);
         }
@@ -176,7 +176,7 @@ impl World {
 /// Returns a short form of the decisions: the level and the strategy of each.
 pub(super) fn story(decisions: &[Decision]) -> Vec<String> {
     let one = |decision: &Decision| {
-        let level = decision.level.map_or("stop", Level::name);
+        let level = decision.level.map_or("stop", RecoveryLevel::name);
         match &decision.strategy {
             Some(strategy) => format!("{level} {strategy}"),
             None => level.to_owned(),
@@ -190,7 +190,7 @@ pub(super) fn delays(decisions: &[Decision]) -> Vec<f64> {
     delays.map(|delay| delay.as_secs_f64()).collect()
 }
 
-fn diagnosis(kind: Kind, layer: Layer, level: Option<Level>) -> Diagnosis {
+fn diagnosis(kind: Kind, layer: FailureLayer, level: Option<RecoveryLevel>) -> Diagnosis {
     Diagnosis {
         kind,
         layer,

@@ -3,7 +3,7 @@
 use super::*;
 
 fn critical(kind: Kind) -> World {
-    let mut world = World::new(kind, Layer::Api);
+    let mut world = World::new(kind, FailureLayer::Api);
     world.policy = exact("critical");
     world
 }
@@ -27,7 +27,7 @@ fn after_enough_retries_the_next_model_comes_first() {
 /// A kind with few strategies reaches a model switch too if the policy switches automatically.
 #[test]
 fn the_last_strategy_is_reserved_for_the_model() {
-    let mut world = World::new(Kind::EmptyOutput, Layer::Agent);
+    let mut world = World::new(Kind::EmptyOutput, FailureLayer::Agent);
     world.policy = exact("critical");
     let decisions = world.with_retries(2, 1.0).run();
     let story = story(&decisions);
@@ -44,7 +44,7 @@ fn without_the_policys_permission_the_model_stays() {
     let last = decisions.last().unwrap();
     let model = |one: &&SkippedStrategy| one.strategy == "next_model";
     let why = &last.skipped.iter().find(model).unwrap().why;
-    assert_eq!(why, "the policy does not change the model by itself");
+    assert_eq!(why, "the policy does not switch models automatically");
 }
 
 /// S4-13, S4-35: a more expensive model above the limit escalates with its cost.
@@ -54,7 +54,7 @@ fn a_more_expensive_model_above_the_limit_escalates() {
     world.policy.switch_model_after_retries = 0;
     world.expected.input = 10_000_000;
     let decision = world.decide();
-    let Action::Escalate {
+    let RecoveryAction::Escalate {
         trigger, proposed, ..
     } = &decision.action
     else {
@@ -65,7 +65,7 @@ fn a_more_expensive_model_above_the_limit_escalates() {
     let usd = decision.cost.as_ref().unwrap().usd().unwrap();
     assert!((usd - 20.1).abs() < 1e-9, "{usd}");
     assert!(
-        decision.reason.contains("about 20.10 USD more"),
+        decision.reason.contains("about $20.10 more"),
         "{}",
         decision.reason
     );
@@ -127,7 +127,7 @@ fn extra_costs_add_up_over_the_session() {
     let decision = world.decide();
     assert!(matches!(
         decision.action,
-        Action::Escalate {
+        RecoveryAction::Escalate {
             why: EscalationReason::CostlierModel,
             ..
         }

@@ -3,7 +3,7 @@
 use super::*;
 
 fn limited(stated: u64) -> World {
-    let mut world = World::new(Kind::RateLimitTimed, Layer::Api);
+    let mut world = World::new(Kind::RateLimitTimed, FailureLayer::Api);
     world.diagnosis.retry_after = Some(Duration::from_secs(stated));
     world
 }
@@ -11,7 +11,7 @@ fn limited(stated: u64) -> World {
 /// S4-24: a stated wait precedes the curve, even beyond its cap.
 #[test]
 fn a_stated_wait_precedes_the_curve_and_its_cap() {
-    let mut world = World::new(Kind::RateLimit, Layer::Api);
+    let mut world = World::new(Kind::RateLimit, FailureLayer::Api);
     world.diagnosis.retry_after = Some(Duration::from_secs(95));
     assert_eq!(delays(&[world.decide()]), [95.0]);
 }
@@ -25,30 +25,30 @@ fn a_stated_reset_is_waited_for_up_to_the_policys_maximum() {
     let delay = decision.delay().unwrap().as_secs();
     assert!((five_hours + 2..=five_hours + 30).contains(&delay));
     assert!(decision.is_stated_reset);
-    assert!(decision.reason.contains("when the limit has been reset"));
+    assert!(decision.reason.contains("when the limit resets"));
 
     let decision = limited(3 * 86_400).decide();
     assert!(matches!(
         decision.action,
-        Action::Escalate {
+        RecoveryAction::Escalate {
             why: EscalationReason::WaitTooLong,
             ..
         }
     ));
     assert_eq!(
         decision.reason,
-        "It failed: the stated wait of 3 d is longer than the 6 h that may be waited without asking."
+        "It failed: the stated wait of 3 d exceeds the limit of 6 h (maxWait)."
     );
 }
 
 #[test]
 fn a_wait_that_would_end_too_late_is_not_started() {
-    let mut world = World::new(Kind::RateLimit, Layer::Api);
+    let mut world = World::new(Kind::RateLimit, FailureLayer::Api);
     world.policy.max_elapsed = Some(Duration::from_secs(100));
     world.diagnosis.retry_after = Some(Duration::from_secs(101));
     assert!(matches!(
         world.decide().action,
-        Action::Escalate {
+        RecoveryAction::Escalate {
             why: EscalationReason::MaxElapsed,
             ..
         }
@@ -58,7 +58,7 @@ fn a_wait_that_would_end_too_late_is_not_started() {
 /// The template `patient` waits 5, 10 and 20 s.
 #[test]
 fn the_patient_template_waits_longer() {
-    let mut world = World::new(Kind::ServerError, Layer::Api);
+    let mut world = World::new(Kind::ServerError, FailureLayer::Api);
     world.policy = exact("patient");
     assert_eq!(delays(&world.run())[..3], [5.0, 10.0, 20.0]);
 }

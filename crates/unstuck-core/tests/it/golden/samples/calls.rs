@@ -2,9 +2,9 @@
 
 use unstuck_core::diagnosis::RetryAfterSource;
 use unstuck_core::event::{
-    CallFailed, CallHeld, CallOutcome, CallRecord, CallResumed, Event, RunId, SkippedUpstream,
+    ApiCallOutcome, ApiCallRecord, CallFailed, CallHeld, CallResumed, Event, RunId, SkippedUpstream,
 };
-use unstuck_core::{Kind, Layer, Level};
+use unstuck_core::{FailureLayer, Kind, RecoveryLevel};
 
 use super::{RUN, decisions, diagnosis, later, runs, session};
 
@@ -25,7 +25,7 @@ pub(super) fn all() -> Vec<Event> {
     let mut all = vec![failed()];
     all.extend(held);
     all.push(resumed);
-    all.extend(CallOutcome::ALL.map(finished));
+    all.extend(ApiCallOutcome::ALL.map(finished));
     all
 }
 
@@ -37,7 +37,11 @@ fn failed() -> Event {
         upstream: "anthropic".into(),
         model: Some("claude-sonnet-5-5".into()),
         status: Some(429),
-        diagnosis: diagnosis(Kind::RateLimit, Layer::Api, Some(Level::Same)),
+        diagnosis: diagnosis(
+            Kind::RateLimit,
+            FailureLayer::Api,
+            Some(RecoveryLevel::Same),
+        ),
         decision: decisions::decision(decisions::retry()),
         fallback: Some("anthropic-2".into()),
         skipped_upstreams: vec![SkippedUpstream {
@@ -50,8 +54,8 @@ fn failed() -> Event {
     }))
 }
 
-fn finished(outcome: CallOutcome) -> Event {
-    Event::from(Box::new(CallRecord {
+fn finished(outcome: ApiCallOutcome) -> Event {
+    Event::from(Box::new(ApiCallRecord {
         call: "c1".into(),
         run: RunId::new(RUN),
         session: session(),

@@ -3,17 +3,18 @@
 use std::time::Duration;
 
 use unstuck_core::decision::{
-    Action, ConcreteChange, CostEstimate, Decision, EscalationReason, EscalationTrigger,
-    EstimatedAmount, ModelSwitch, ModelSwitchReason, ProposedAction, RandomDraw, RereadCost,
-    SkippedStrategy, StopReason, SuccessRates, WaitPurpose,
+    ConcreteAttemptChange, CostEstimate, Decision, EligibleAction, EscalationReason,
+    EscalationTrigger, EstimatedAmount, ModelSwitch, ModelSwitchReason, NoRecoveryReason,
+    ProposedAction, RandomDraw, RecoveryAction, RereadCost, Selection, SkippedStrategy,
+    SuccessRates, WaitPurpose,
 };
 use unstuck_core::diagnosis::RetryAfterSource;
 use unstuck_core::event::{
-    DecisionInputs, DecisionMade, EffectiveLimits, Event, ModelSwitched, SessionParked,
-    WaitEndCause, WaitEnded, WaitStarted,
+    DecisionMade, EffectiveRetryLimits, Event, ModelSwitched, RecordedDecisionInputs,
+    SessionParked, WaitEndCause, WaitEnded, WaitStarted,
 };
 use unstuck_core::knowledge::ConversationMode;
-use unstuck_core::{Kind, Level};
+use unstuck_core::{Kind, RecoveryLevel};
 
 use super::{later, session};
 
@@ -38,60 +39,60 @@ pub(super) fn all() -> Vec<Event> {
 }
 
 /// Returns every kind of action.
-fn actions() -> Vec<Action> {
+fn actions() -> Vec<RecoveryAction> {
     let mut all = vec![
         retry(),
-        Action::Change {
+        RecoveryAction::Change {
             changes: changes(),
             delay: Duration::from_millis(1500),
             until: later(60),
         },
-        Action::Escalate {
+        RecoveryAction::Escalate {
             trigger: EscalationTrigger::CostConfirmation,
             why: EscalationReason::CostlierModel,
             proposed: Some(proposed()),
         },
     ];
     let stops = [
-        StopReason::PolicyOff,
-        StopReason::Code,
-        StopReason::NotAFailure,
-        StopReason::InputNotReplayable,
-        StopReason::OuterRetries,
-        StopReason::Interactive,
+        NoRecoveryReason::PolicyOff,
+        NoRecoveryReason::Code,
+        NoRecoveryReason::NotAFailure,
+        NoRecoveryReason::InputNotReplayable,
+        NoRecoveryReason::OuterRetries,
+        NoRecoveryReason::Interactive,
     ];
-    all.extend(stops.map(|why| Action::Stop { why }));
+    all.extend(stops.map(|why| RecoveryAction::Stop { why }));
     all
 }
 
-pub(super) fn retry() -> Action {
-    Action::Retry {
+pub(super) fn retry() -> RecoveryAction {
+    RecoveryAction::Retry {
         delay: Duration::from_millis(1500),
         until: later(60),
     }
 }
 
 /// Returns every kind of change.
-pub(super) fn changes() -> Vec<ConcreteChange> {
+pub(super) fn changes() -> Vec<ConcreteAttemptChange> {
     vec![
-        ConcreteChange::Prompt("focus".into()),
-        ConcreteChange::Timeout {
+        ConcreteAttemptChange::Prompt("focus".into()),
+        ConcreteAttemptChange::Timeout {
             from_seconds: Some(1200),
             to_seconds: 1800,
         },
-        ConcreteChange::OutputLimit { factor: 0.85 },
-        ConcreteChange::Model {
+        ConcreteAttemptChange::OutputLimit { factor: 0.85 },
+        ConcreteAttemptChange::Model {
             from: "claude-sonnet-5-5".into(),
             to: "claude-opus-5-5".into(),
         },
-        ConcreteChange::Conversation(ConversationMode::Fresh),
-        ConcreteChange::Conversation(ConversationMode::Resume),
-        ConcreteChange::Repair {
+        ConcreteAttemptChange::Conversation(ConversationMode::Fresh),
+        ConcreteAttemptChange::Conversation(ConversationMode::Resume),
+        ConcreteAttemptChange::Repair {
             id: "r1".into(),
             command: "npm ci".into(),
         },
-        ConcreteChange::UserMessage("use the other database".into()),
-        ConcreteChange::PromptText("Fix it.".into()),
+        ConcreteAttemptChange::UserMessage("use the other database".into()),
+        ConcreteAttemptChange::PromptText("Fix it.".into()),
     ]
 }
 
@@ -109,10 +110,10 @@ pub(super) fn cost() -> CostEstimate {
     }
 }
 
-pub(super) fn decision(action: Action) -> Decision {
+pub(super) fn decision(action: RecoveryAction) -> Decision {
     Decision {
         kind: Kind::RateLimit,
-        level: Some(Level::Alternative),
+        level: Some(RecoveryLevel::Alternative),
         action,
         strategy: Some("reduce_scope".into()),
         reason: "Rate limited: trying again in 1.5 s (retry 1 of 3).".into(),
@@ -126,22 +127,36 @@ pub(super) fn decision(action: Action) -> Decision {
         is_stated_reset: true,
         give_up_at: Some(later(1800)),
         wait_purpose: WaitPurpose::Probe,
+        selection: Selection {
+            eligible: vec![
+                EligibleAction {
+                    action: "reduce_scope".into(),
+                    confidence: Some(0.75),
+                },
+                EligibleAction {
+                    action: "escalate".into(),
+                    confidence: None,
+                },
+            ],
+            chosen: "reduce_scope".into(),
+            probability: 1.0,
+        },
         draw: RandomDraw(0x0123_4567_89ab_cdef),
         decided_at: later(3),
     }
 }
 
-fn made(action: Action) -> Event {
+fn made(action: RecoveryAction) -> Event {
     let mut odds = SuccessRates::empty();
     odds.record(Kind::RateLimit, "reduce_scope", true);
     Event::from(Box::new(DecisionMade {
         session: Some(session()),
         number: 2,
         decision: decision(action),
-        inputs: DecisionInputs {
+        inputs: RecordedDecisionInputs {
             knowledge: "0.1.0".into(),
             policy_hash: "cbf29ce484222325".into(),
-            limits: EffectiveLimits {
+            limits: EffectiveRetryLimits {
                 retries: 3,
                 give_up_after_ms: Some(1_800_000),
                 retries_from: "template standard".into(),

@@ -7,7 +7,7 @@ use unstuck_core::event::{
     EscalationDetails, EscalationKind, EscalationOpened, EscalationResolved, Event, PriorAttempt,
     RepairConditions,
 };
-use unstuck_core::project_settings::SettingChange;
+use unstuck_core::project_settings_snapshot::ProjectSettingChange;
 
 use super::{decisions, later, session, words};
 
@@ -32,12 +32,12 @@ pub(super) fn all() -> Vec<Event> {
     let asked = question(EscalationKind::Hiccup, EscalationReason::Fatal);
     let answers = EscalationAnswer::ALL.map(|answer| EscalationResolved {
         note: "seen".into(),
-        who: Some("ada".into()),
+        user: Some("ada".into()),
         ..EscalationResolved::answer_to(&asked, answer)
     });
     let others = [
         EscalationResolved::by_repair(Some(session()), "r1"),
-        EscalationResolved::withdrawal_of(&asked),
+        EscalationResolved::new_withdrawal(&asked),
         EscalationResolved::by_hand(Some(session())),
     ];
     questions
@@ -89,7 +89,7 @@ fn shown() -> EscalationDetails {
             answer: EscalationAnswer::Skip,
         }),
         unrepeatable_reason: Some("it pushes".into()),
-        settings: vec![SettingChange {
+        settings: vec![ProjectSettingChange {
             key: "policy.maxRetries".into(),
             before: Some("3".into()),
             after: Some("5".into()),

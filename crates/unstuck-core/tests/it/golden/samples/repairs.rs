@@ -1,9 +1,9 @@
 //! Events about repairs.
 
-use unstuck_core::command_policy::{Confidence, RepairCategory};
+use unstuck_core::command_policy::{ProposalConfidence, RepairCategory};
 use unstuck_core::event::{
     ApprovalSource, Event, PolicyVerdict, Proposer, RepairApproved, RepairExecuted, RepairFailed,
-    RepairProposed, RepairRejected, RepairSideEffects, RepairStarted,
+    RepairProposed, RepairRejected, RepairSandboxReport, RepairStarted,
 };
 
 use super::{session, words};
@@ -12,11 +12,31 @@ const TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
 pub(super) fn all() -> Vec<Event> {
     let proposals = [
-        (Proposer::Agent, PolicyVerdict::Run, Confidence::High),
-        (Proposer::Fallback, PolicyVerdict::Ask, Confidence::Medium),
-        (Proposer::Remembered, PolicyVerdict::Deny, Confidence::Low),
-        (Proposer::Owner, PolicyVerdict::Run, Confidence::High),
-        (Proposer::BuiltIn, PolicyVerdict::Run, Confidence::High),
+        (
+            Proposer::Agent,
+            PolicyVerdict::Run,
+            ProposalConfidence::High,
+        ),
+        (
+            Proposer::Fallback,
+            PolicyVerdict::Ask,
+            ProposalConfidence::Medium,
+        ),
+        (
+            Proposer::Remembered,
+            PolicyVerdict::Deny,
+            ProposalConfidence::Low,
+        ),
+        (
+            Proposer::Owner,
+            PolicyVerdict::Run,
+            ProposalConfidence::High,
+        ),
+        (
+            Proposer::BuiltIn,
+            PolicyVerdict::Run,
+            ProposalConfidence::High,
+        ),
     ];
     let mut all: Vec<_> = proposals.map(proposed).into();
     all.push(Event::from(RepairRejected {
@@ -52,7 +72,7 @@ pub(super) fn all() -> Vec<Event> {
     all
 }
 
-fn proposed((by, verdict, confidence): (Proposer, PolicyVerdict, Confidence)) -> Event {
+fn proposed((by, verdict, confidence): (Proposer, PolicyVerdict, ProposalConfidence)) -> Event {
     Event::from(Box::new(RepairProposed {
         session: Some(session()),
         id: "r1".into(),
@@ -84,7 +104,7 @@ fn executed() -> Event {
         sandbox: "full".into(),
         output: "added 1 package\n".into(),
         tree: Some(TREE.into()),
-        side_effects: RepairSideEffects {
+        side_effects: RepairSandboxReport {
             missing: words("overlay"),
             notes: words("private-home"),
             injected_files: words(".git/hooks/post-commit"),

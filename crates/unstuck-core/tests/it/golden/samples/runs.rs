@@ -7,12 +7,12 @@ use unstuck_core::decision::{PolicyOverride, TokenUsage};
 use unstuck_core::event::{
     AttemptCause, AttemptEnd, AttemptFailed, AttemptInterrupted, AttemptStarted, AttemptSucceeded,
     AttemptUsage, ConfigRejected, ConfigReloaded, DiagnosedCheck, Event, FailedCheck,
-    InterruptionCause, IterationFinished, IterationStarted, LoopStarted, OnStuck, OutputExcerpt,
-    OutputReused, PipelineStarted, RoleInstance, RoleStarted, RunFinished, RunKind, RunOutcome,
-    RunResumed, RunStarted, SessionFinished, SessionSpec, SessionStarted,
+    InterruptionCause, IterationFinished, IterationStarted, OnStuck, OutputExcerpt, OutputReused,
+    RecordedLoopSettings, RecordedPipelineSettings, RoleInstance, RoleStarted, RunFinished,
+    RunKind, RunOutcome, RunResumed, RunStarted, SessionFinished, SessionSpec, SessionStarted,
 };
 use unstuck_core::usage_budget::{UsageBudget, UsageLimit};
-use unstuck_core::{Kind, Layer, Level, RetryPolicy};
+use unstuck_core::{FailureLayer, Kind, RecoveryLevel, RetryPolicy};
 
 use super::{diagnosis, later, session, words};
 
@@ -127,8 +127,8 @@ fn part() -> RoleInstance {
     }
 }
 
-fn pipeline() -> PipelineStarted {
-    PipelineStarted {
+fn pipeline() -> RecordedPipelineSettings {
+    RecordedPipelineSettings {
         cwd: "/p".into(),
         command: words("unstuck run"),
         roles: vec![RoleStarted {
@@ -145,7 +145,7 @@ fn pipeline() -> PipelineStarted {
         policy: "standard".into(),
         parallel: 2,
         checkpoint: true,
-        loop_settings: Some(LoopStarted {
+        loop_settings: Some(RecordedLoopSettings {
             max_iterations: 5,
             until: Some("make test".into()),
             stuck_after: 3,
@@ -176,7 +176,7 @@ fn resumed() -> Event {
 fn answering() -> AttemptCause {
     AttemptCause {
         kind: Kind::Timeout,
-        level: Level::Alternative,
+        level: RecoveryLevel::Alternative,
         strategy: Some("reduce_scope".into()),
     }
 }
@@ -240,17 +240,23 @@ fn excerpt() -> OutputExcerpt {
 }
 
 fn check() -> FailedCheck {
+    let OutputExcerpt { stdout, stderr } = excerpt();
     FailedCheck {
         command: "make test".into(),
         exit_code: 2,
-        excerpt: excerpt(),
+        stdout,
+        stderr,
     }
 }
 
 fn attempt_failed() -> Event {
     Event::from(Box::new(AttemptFailed {
         end: end(1),
-        diagnosis: diagnosis(Kind::RateLimit, Layer::Agent, Some(Level::Same)),
+        diagnosis: diagnosis(
+            Kind::RateLimit,
+            FailureLayer::Agent,
+            Some(RecoveryLevel::Same),
+        ),
         validation_errors: vec!["missing section: # Plan".into()],
         excerpt: excerpt(),
         check: Some(check()),
@@ -278,7 +284,7 @@ fn iteration_finished() -> Event {
         unchanged: 1,
         failed_check: Some(Box::new(DiagnosedCheck {
             check: check(),
-            diagnosis: diagnosis(Kind::TestFailure, Layer::Infra, None),
+            diagnosis: diagnosis(Kind::TestFailure, FailureLayer::Infra, None),
         })),
     })
 }
@@ -290,7 +296,7 @@ fn finished(outcome: RunOutcome) -> RunFinished {
         reason: "It is done.".into(),
         attempts: 3,
         retry_count: 2,
-        recovery_level: Some(Level::Alternative),
+        recovery_level: Some(RecoveryLevel::Alternative),
         cost_usd: Some(0.75),
         duration_ms: 61_000,
     }

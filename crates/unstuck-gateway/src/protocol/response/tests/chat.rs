@@ -147,19 +147,19 @@ fn json_state_is_known_at_the_end() {
             json!("[DONE]"),
         ];
         let (_, before) = stream(Endpoint::Chat, &events[..2]);
-        assert_eq!(before.summary().json, JsonState::Unknown);
+        assert_eq!(before.summary().json, JsonValidity::Unknown);
         let (_, reading) = stream(Endpoint::Chat, &events);
         assert_eq!(reading.text(), Some(text));
         reading.summary().json
     };
-    assert_eq!(judge("{\"a\": [1]}\n"), JsonState::Valid);
-    assert_eq!(judge("Sure! {\"a\":1}"), JsonState::Invalid);
-    assert_eq!(judge("{\"a\":"), JsonState::Invalid);
-    assert_eq!(judge(""), JsonState::Unknown);
+    assert_eq!(judge("{\"a\": [1]}\n"), JsonValidity::Valid);
+    assert_eq!(judge("Sure! {\"a\":1}"), JsonValidity::Invalid);
+    assert_eq!(judge("{\"a\":"), JsonValidity::Invalid);
+    assert_eq!(judge(""), JsonValidity::Unknown);
     let mut unkept = ResponseReader::new(Endpoint::Chat);
     unkept.read_body(br#"{"choices":[{"message":{"content":"{"},"finish_reason":"stop"}]}"#);
     assert_eq!(
         (unkept.text(), unkept.summary().json),
-        (None, JsonState::Unknown)
+        (None, JsonValidity::Unknown)
     );
 }

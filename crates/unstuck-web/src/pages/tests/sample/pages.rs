@@ -9,7 +9,7 @@ use unstuck_core::views::RunStatus;
 use super::{Sample, after, before};
 use crate::model::*;
 use crate::pages::failures::{
-    self, DailyAttempts, DailyRecoveryTime, FailuresPage, RecoverySavings, RecoverySummary,
+    self, DailyAttempts, DailyRecoveryTime, FailuresPage, RecoverySavings, RecoveryStatistics,
     RecurringFailure, StrategyOutcomes,
 };
 use crate::pages::inbox::{EscalationPage, InboxPage};
@@ -53,7 +53,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
                 self.run("r4", RunStatus::Interrupted),
             ],
             failed_by_hour: (0..24).map(|hour| (hour * 7) % 11).collect(),
-            spent_today: Spending {
+            spent_today: UsageTotals {
                 cost_usd: Some(4.2),
                 unknown_price: 3,
                 ..unstuck_store::CostSummary::default().into()
@@ -77,7 +77,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
                 ..runs::RunsPageQuery::default()
             },
             projects: vec![self.project()],
-            runs: Page {
+            runs: ListPage {
                 items: vec![
                     self.run("r1", RunStatus::Waiting),
                     Run {
@@ -119,7 +119,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
                 ],
                 calls: vec![self.call()],
                 model_changes: vec![self.model_change()],
-                spent: Some(Spending {
+                spent: Some(UsageTotals {
                     id: self.s("k3v9x0m2qa"),
                     calls: 41,
                     recovered: 3,
@@ -201,8 +201,8 @@ impl<F: Fn(&str) -> String> Sample<F> {
             by_project: counted(&[("/home/me/shop", 90), ("/home/me/docs", 28)]),
             prompts: vec![(self.s("tester"), self.s("Fix the failing tests in <path>. Write a report with the sections <str>."), 31), (String::new(), self.s("summarise <path>"), 4)],
             messages: vec![RecurringFailure { message: self.s("rate_limit_error: This request would exceed your rate limit of <num> tokens per minute"), count: 61, kind: self.s("rate_limit"), fingerprint: self.s("7b1c"), last_seen: before(300) }],
-            recovery: RecoverySummary {
-                levels: vec![helped("the same again", 80, 12), helped("another way", 21, 9)],
+            recovery: RecoveryStatistics {
+                levels: vec![helped("retry unchanged", 80, 12), helped("next strategy", 21, 9)],
                 strategies: vec![helped("backoff", 80, 12), helped("simplify_prompt", 9, 4), helped("next_model", 12, 5)],
                 times: (0..14).rev().map(|back| DailyRecoveryTime { day: day(back), median: (back != 3).then(|| Duration::from_secs(3 + back * 7 % 40)), p90: Some(Duration::from_secs(120)) }).collect(),
                 median: Some(Duration::from_secs(10)),
@@ -215,7 +215,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
     pub(crate) fn policies(&self) -> PoliciesPage {
         let policy = RetryPolicy {
             name: self.s("Standard"),
-            description: self.s("Three retries, then other ways."),
+            description: self.s("Three retries, then other strategies."),
             ..RetryPolicy::default()
         };
         PoliciesPage {
@@ -276,7 +276,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
                     long_price: None,
                     aliases: vec![self.s("sonnet")],
                 }],
-                ladders: vec![Ladder {
+                ladders: vec![ModelLadderResponse {
                     id: self.s("anthropic"),
                     models: self.words(&["claude-haiku-5", "claude-sonnet-5-5", "claude-opus-5"]),
                 }],

@@ -4,8 +4,8 @@
 //! keys are handled at once.
 
 mod keys;
-mod open_escalation;
 mod render;
+mod shown_escalation;
 mod terminal;
 mod view_state;
 mod worker;
@@ -28,11 +28,10 @@ use unstuck_store::EscalationRow;
 
 use self::terminal::RawTerminal;
 use self::view_state::{InboxAction, InboxView};
-use self::worker::{Desk, WorkerEvent, WorkerRequest};
+use self::worker::{Desk, InboxWorkerEvent, InboxWorkerRequest};
 use crate::clock;
 use crate::command_context::CommandContext;
-use crate::config::Config;
-use crate::output::Color;
+use crate::output::ColorMode;
 
 /// Timeout for polling keys before worker events are checked.
 const KEY_POLL_TIMEOUT: Timespec = Timespec {
@@ -43,17 +42,13 @@ const KEY_POLL_TIMEOUT: Timespec = Timespec {
 const SIGNAL_EXIT_BASE: usize = 128;
 
 /// Shows pending escalations until the user leaves.
-pub(super) fn run(
-    waiting: Vec<EscalationRow>,
-    config: &Config,
-    session: &CommandContext<'_>,
-) -> Result<ExitCode> {
+pub(super) fn run(waiting: Vec<EscalationRow>, session: &CommandContext<'_>) -> Result<ExitCode> {
     let (to_desk, requests) = mpsc::channel();
     let (news, from_desk) = mpsc::channel();
     let color = session.color;
     thread::scope(|scope| {
         let person = scope.spawn(move || run_ui(waiting, color, &to_desk, &from_desk));
-        Desk::new(config, session, news).serve(&requests);
+        Desk::new(session, news).serve(&requests);
         match person.join() {
             Ok(left) => left,
             Err(panic) => std::panic::resume_unwind(panic),
@@ -64,9 +59,9 @@ pub(super) fn run(
 /// Render loop: draws and handles keys until the user leaves.
 fn run_ui(
     waiting: Vec<EscalationRow>,
-    color: Color,
-    to_desk: &Sender<WorkerRequest>,
-    from_desk: &Receiver<WorkerEvent>,
+    color: ColorMode,
+    to_desk: &Sender<InboxWorkerRequest>,
+    from_desk: &Receiver<InboxWorkerEvent>,
 ) -> Result<ExitCode> {
     let signalled = Arc::new(AtomicUsize::new(0));
     // A hangup ends the process as usual: there is no terminal left to restore.

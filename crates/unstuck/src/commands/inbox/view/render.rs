@@ -9,7 +9,7 @@ use unstuck_store::EscalationRow;
 
 use super::super::details::{facts, title};
 use super::super::text_list::{headline, kind_label};
-use super::open_escalation::{InputMode, OpenEscalation};
+use super::shown_escalation::{InputMode, ShownEscalation};
 use super::view_state::{BulkAbort, InboxView};
 use crate::clock::format_age;
 use crate::output::{BOLD, DIM, TerminalSize, YELLOW};
@@ -22,25 +22,25 @@ const EFFECT_COLUMN: usize = 14;
 const SELECTED: Style = Style::new().invert();
 
 const HELP: [&str; 19] = [
-    "In the list",
-    "  ↑ ↓ or j k    move; PgUp, PgDn, Home, End too",
-    "  Enter         opens a question",
-    "  X             aborts all requests of the selected one's project",
-    "  q or Esc      leaves; what waits goes on waiting",
+    "List",
+    "  ↑ ↓ or j k    move; also PgUp, PgDn, Home, End",
+    "  Enter         open the request",
+    "  X             abort all requests of the selected request's project",
+    "  q or Esc      quit; requests stay pending",
     "",
-    "In a question",
-    "  a  approve    does what is proposed",
-    "  r  reject     does not do it, and goes on",
-    "  d  resolve    you have seen to it by hand: tries again",
-    "  t  retry      tries again with your words",
-    "  e  escalate   tries again with a stronger model",
-    "  s  skip       leaves this part out",
-    "  x  abort      ends the run",
-    "  p  preview    shows what a repair would change",
-    "  n  note       a line that goes with your answer",
+    "Request",
+    "  a  approve    approve the proposed action and continue",
+    "  r  reject     continue without the proposed action",
+    "  d  resolve    retry; you fixed the cause manually",
+    "  t  retry      retry with your message",
+    "  e  escalate   retry with a stronger model",
+    "  s  skip       skip this step and continue",
+    "  x  abort      abort the run",
+    "  p  preview    show what a repair would change",
+    "  n  note       add a note to your answer",
     "  q or Esc      back to the list",
     "",
-    "Only answers that make sense are offered, each with what it will do.",
+    "Only applicable answers are offered, each with its effect.",
 ];
 
 /// Renders the whole screen.
@@ -57,7 +57,7 @@ pub(super) fn screen(view: &InboxView, size: TerminalSize, now: Timestamp) -> Ve
             input_prompt(opened, size.columns).unwrap_or_default()
         }
         (_, Some(why)) if view.notice.is_empty() => {
-            let why = format!("the list may be old: {}", sanitize(why));
+            let why = format!("list may be outdated: {}", sanitize(why));
             format!("{YELLOW}{}{YELLOW:#}", truncate(&why, size.columns))
         }
         _ => format!("{YELLOW}{}{YELLOW:#}", truncate(&view.notice, size.columns)),
@@ -96,20 +96,20 @@ impl ScreenLayout {
         let columns = self.size.columns;
         let middle = HELP.iter().map(|line| truncate(line, columns));
         let middle = middle.take(self.body_rows()).collect();
-        let title = truncate("unstuck inbox: the keys", columns);
+        let title = truncate("unstuck inbox: keys", columns);
         (
             format!("{BOLD}{title}{BOLD:#}"),
             middle,
-            join_keys(&["any key goes back"], columns),
+            join_keys(&["any key to close"], columns),
         )
     }
 
     fn list(&self, view: &InboxView) -> ScreenParts {
         let columns = self.size.columns;
         let title = match view.open_escalations.len() {
-            0 => "unstuck inbox: nothing waits for you".to_owned(),
-            1 => "unstuck inbox: 1 question waits for you".to_owned(),
-            many => format!("unstuck inbox: {many} questions wait for you"),
+            0 => "unstuck inbox: no pending requests".to_owned(),
+            1 => "unstuck inbox: 1 pending request".to_owned(),
+            many => format!("unstuck inbox: {many} pending requests"),
         };
         let room = self.body_rows().max(1);
         let first = view.selected / room * room;
@@ -121,7 +121,7 @@ impl ScreenLayout {
             .take(room);
         let middle = waiting.map(|(at, one)| self.row(one, at == view.selected));
         let title = format!("{BOLD}{}{BOLD:#}", truncate(&title, columns));
-        let all = ["↑↓ move", "Enter open", "X abort all", "? help", "q leave"];
+        let all = ["↑↓ move", "Enter open", "X abort all", "? help", "q quit"];
         let keys = join_keys(&all, columns);
         (title, middle.collect(), keys)
     }
@@ -134,7 +134,7 @@ impl ScreenLayout {
             "{mark} {}  {}  {}  {}",
             pad(&format_age(question.at, self.now), 10),
             pad(&project_name(question), 16),
-            pad(kind_label(asked.escalation_kind), 6),
+            pad(kind_label(asked.escalation_kind), 8),
             headline(question)
         );
         if selected {
@@ -144,7 +144,7 @@ impl ScreenLayout {
         }
     }
 
-    fn escalation(&self, opened: &OpenEscalation) -> ScreenParts {
+    fn escalation(&self, opened: &ShownEscalation) -> ScreenParts {
         let columns = self.size.columns;
         let title = title(&opened.question, self.now);
         // Styled text cannot be truncated.
@@ -169,16 +169,16 @@ impl ScreenLayout {
         (title, middle, self.key_line(opened))
     }
 
-    fn key_line(&self, opened: &OpenEscalation) -> String {
+    fn key_line(&self, opened: &ShownEscalation) -> String {
         let columns = self.size.columns;
         match &opened.input {
-            InputMode::Note(..) => join_keys(&["Enter sends", "Esc takes it back"], columns),
+            InputMode::Note(..) => join_keys(&["Enter send", "Esc cancel"], columns),
             InputMode::Confirm(answer) => {
                 let yes = format!("y {answer}");
-                join_keys(&[&yes, "any other key does nothing"], columns)
+                join_keys(&[&yes, "any other key to cancel"], columns)
             }
-            InputMode::Previewing { .. } => join_keys(&["Esc stop"], columns),
-            InputMode::Preview(_) => join_keys(&["↑↓ scroll", "any other key goes back"], columns),
+            InputMode::Previewing { .. } => join_keys(&["Esc cancel"], columns),
+            InputMode::Preview(_) => join_keys(&["↑↓ scroll", "any other key to close"], columns),
             _ if opened.settled => join_keys(&["q back"], columns),
             InputMode::Answer | InputMode::Submitting(_) => {
                 let answers = opened.choices.iter();
@@ -199,7 +199,7 @@ impl ScreenLayout {
     }
 
     /// Renders the details of an escalation and the effect of each answer, or its preview.
-    fn body(&self, opened: &OpenEscalation) -> Vec<String> {
+    fn body(&self, opened: &ShownEscalation) -> Vec<String> {
         let columns = self.size.columns;
         if let InputMode::Preview(lines) = &opened.input {
             let lines = lines.iter().flat_map(|line| wrap_words(line, columns));
@@ -216,18 +216,18 @@ impl ScreenLayout {
         }
         if opened.can_preview() {
             let does = if opened.needs_network() {
-                "runs the command on a copy without network, which it probably needs"
+                "run the command on a copy without network access (it probably needs it)"
             } else {
-                "shows what the command would change; runs it on a copy without network"
+                "show what the command would change: run it on a copy without network access"
             };
             body.extend(self.answer_lines('p', "preview", does));
         }
         if opened.needs_network() {
-            let does = "runs it on a copy with network; what it does there is real";
+            let does = "run it on a copy with network access; its network effects are real";
             body.extend(self.answer_lines('P', "preview", does));
         }
         let note = if opened.note.is_empty() {
-            "a line that goes with your answer".to_owned()
+            "add a note to your answer".to_owned()
         } else {
             sanitize(&opened.note)
         };
@@ -249,7 +249,7 @@ impl ScreenLayout {
 }
 
 /// Returns the prompt of the current input mode.
-fn input_prompt(opened: &OpenEscalation, columns: usize) -> Option<String> {
+fn input_prompt(opened: &ShownEscalation, columns: usize) -> Option<String> {
     let text = match &opened.input {
         InputMode::Answer | InputMode::Preview(_) => return None,
         InputMode::Note(answer, words) => {
@@ -264,12 +264,12 @@ fn input_prompt(opened: &OpenEscalation, columns: usize) -> Option<String> {
         InputMode::Confirm(answer) => {
             let does = opened.choices.iter().find(|one| one.answer == *answer);
             let does = does.map_or_else(String::new, |one| sanitize(&one.effect));
-            format!("{answer}: {does}. Really? y")
+            format!("{answer}: {does}. Are you sure? [y/N]")
         }
         InputMode::Submitting(answer) => format!("{answer} …"),
         InputMode::Previewing { network } => {
             let network = if *network { "with" } else { "without" };
-            format!("the command runs on a copy of the project {network} network; Esc cancels …")
+            format!("previewing on a copy of the project {network} network; Esc cancels …")
         }
     };
     Some(format!("{YELLOW}{}{YELLOW:#}", truncate(&text, columns)))
@@ -285,7 +285,7 @@ fn bulk_abort_prompt(view: &InboxView, columns: usize) -> String {
                 1 => "the only request".to_owned(),
                 count => format!("all {count} requests"),
             };
-            format!("abort {all} of {project} and end their runs? y")
+            format!("abort {all} of {project} and end their runs? [y/N]")
         }
         Some(BulkAbort::Submitting(count)) => format!("aborting {count} …"),
     };

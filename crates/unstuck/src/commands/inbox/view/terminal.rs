@@ -14,7 +14,7 @@ use crossterm::terminal::{
 };
 use crossterm::{execute, queue};
 
-use crate::output::{self, Color, TerminalSize};
+use crate::output::{self, ColorMode, TerminalSize};
 
 /// Size used if the terminal does not report one.
 const DEFAULT_SIZE: TerminalSize = TerminalSize {
@@ -33,16 +33,16 @@ pub(super) struct RawTerminal {
 }
 
 impl RawTerminal {
-    pub(super) fn acquire(color: Color) -> io::Result<Self> {
+    pub(super) fn acquire(color: ColorMode) -> io::Result<Self> {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             restore_terminal();
             before(panic);
         }));
         let colors = match color {
-            Color::Auto => AutoStream::choice(&io::stdout()) != ColorChoice::Never,
-            Color::Always => true,
-            Color::Never => false,
+            ColorMode::Auto => AutoStream::choice(&io::stdout()) != ColorChoice::Never,
+            ColorMode::Always => true,
+            ColorMode::Never => false,
         };
         enable_raw_mode()?;
         IS_RAW.store(true, Ordering::SeqCst);

@@ -11,7 +11,7 @@ use unstuck_store::EscalationRow;
 use super::keys::KeyPress;
 use super::render;
 use super::view_state::{InboxAction, InboxView};
-use super::worker::{AnswerFollowUp, PendingAnswer, WorkerEvent, WorkerRequest};
+use super::worker::{AnswerFollowUp, AnswerSubmission, InboxWorkerEvent, InboxWorkerRequest};
 use crate::output::TerminalSize;
 
 const NOW: Timestamp = Timestamp::from_seconds(1_794_777_600);
@@ -25,14 +25,14 @@ fn login(letter: char) -> EscalationRow {
     let run = letter.to_string().repeat(10);
     let asked = json!({
         "id": format!("{run}-e1"), "type": "hiccup", "trigger": "HICCUP", "kind": "auth_required", "why": "fatal",
-        "reason": "Not allowed in: trying again cannot help, a person has to act.", "awaiting": "human",
+        "reason": "Authentication required: retrying will not help; manual action required.", "awaiting": "human",
         "doing": "claude -p 'fix the tests'", "evidence": "Invalid API key · Please run /login", "hash": "1",
-        "tried": [{ "what": "as it was asked for", "why": "Not allowed in: Invalid API key" }],
+        "tried": [{ "what": "as requested", "why": "Authentication required: Invalid API key" }],
         "choices": [
-            { "answer": "resolve", "does": "tries again: you have seen to it" },
-            { "answer": "retry", "does": "tries again with your words" },
-            { "answer": "skip", "does": "gives it up; the failure is passed on" },
-            { "answer": "abort", "does": "ends the run" },
+            { "answer": "resolve", "does": "retry; you fixed it manually" },
+            { "answer": "retry", "does": "retry with your message" },
+            { "answer": "skip", "does": "give up and return the original exit code" },
+            { "answer": "abort", "does": "end the run" },
         ],
     });
     question(&run, asked)
@@ -44,11 +44,11 @@ fn repair(letter: char) -> EscalationRow {
     let asked = json!({
         "id": format!("{run}-e1"), "type": "recovery_approval_required", "trigger": "RECOVERY",
         "kind": "lockfile_drift", "why": "repair", "awaiting": "human", "repair": "r1", "hash": "1",
-        "reason": "Lockfile out of sync: `npm ci` may repair it, and needs your word.",
+        "reason": "Lockfile out of sync: `npm ci` may fix it; approval required.",
         "doing": "npm test", "evidence": "npm error code EUSAGE", "command": "npm ci",
         "choices": [
-            { "answer": "approve", "does": "runs `npm ci` once, then tries again" },
-            { "answer": "reject", "does": "does not run it, and tries again without" },
+            { "answer": "approve", "does": "run `npm ci` once, then retry" },
+            { "answer": "reject", "does": "retry without it" },
         ],
     });
     question(&run, asked)
@@ -88,7 +88,7 @@ fn type_in(view: &mut InboxView, text: &str) -> Vec<InboxAction> {
 /// Returns the submitted answer, if any.
 fn given(wishes: &[InboxAction]) -> Option<(EscalationAnswer, &str, &str)> {
     match wishes {
-        [InboxAction::Send(WorkerRequest::Answer(giving))] => Some((
+        [InboxAction::Send(InboxWorkerRequest::Answer(giving))] => Some((
             giving.answer,
             giving.question.request.id.as_str(),
             giving.note.as_str(),
@@ -102,12 +102,10 @@ fn list_shows_all_pending_requests() {
     let mut view = InboxView::new(vec![login('a'), repair('b')]);
     view.on_key(KeyPress::Down);
     insta::assert_snapshot!(screen(&mut view, SMALL), @r#"
-    unstuck inbox: 2 questions wait for you
+    unstuck inbox: 2 pending requests
 
-      3 min ago   shop              hiccup  claude -p 'fix the test…: Invalid API k…
-    > 3 min ago   shop              repair  npm test: npm ci
-
-
+      3 min ago   shop              blocked   claude -p 'fix the test…: Invalid API…
+    > 3 min ago   shop              approval  npm test: npm ci
 
 
 
@@ -125,7 +123,9 @@ fn list_shows_all_pending_requests() {
 
 
 
-    ↑↓ move  Enter open  X abort all  ? help  q leave
+
+
+    ↑↓ move  Enter open  X abort all  ? help  q quit
     "#);
 }
 
@@ -134,19 +134,19 @@ fn details_fit_on_one_screen() {
     let mut view = InboxView::new(vec![login('a'), repair('b')]);
     type_in(&mut view, "j\n");
     insta::assert_snapshot!(screen(&mut view, SMALL), @r#"
-    bbbbbbbbbb-e1 · recovery_approval_required · 3 min ago · /srv/shop
+    bbbbbbbbbb-e1 · approval needed · 3 min ago · /srv/shop
 
-    doing     npm test
-    failed    lockfile_drift: npm error code EUSAGE
-    asked     Lockfile out of sync: `npm ci` may repair it, and needs your word.
+    activity  npm test
+    failure   lockfile_drift: npm error code EUSAGE
+    reason    Lockfile out of sync: `npm ci` may fix it; approval required.
     proposed  npm ci
 
-    a  approve    runs `npm ci` once, then tries again
-    r  reject     does not run it, and tries again without
-    p  preview    runs the command on a copy without network, which it probably
-                  needs
-    P  preview    runs it on a copy with network; what it does there is real
-    n  note       a line that goes with your answer
+    a  approve    run `npm ci` once, then retry
+    r  reject     retry without it
+    p  preview    run the command on a copy without network access (it probably
+                  needs it)
+    P  preview    run it on a copy with network access; its network effects are real
+    n  note       add a note to your answer
 
 
 
@@ -171,7 +171,7 @@ fn default_answer_at_the_deadline_is_shown() {
     let mut view = InboxView::new(vec![asked]);
     type_in(&mut view, "\n");
     let seen = screen(&mut view, SMALL);
-    assert!(seen.contains("deadline  reject counts at "), "{seen}");
+    assert!(seen.contains("deadline  reject applies at "), "{seen}");
     assert!(seen.contains("(in 2 h)"), "{seen}");
 }
 
@@ -180,30 +180,30 @@ fn help_lists_every_key_and_any_key_closes_it() {
     let mut view = InboxView::new(vec![login('a')]);
     view.on_key(KeyPress::Char('?'));
     insta::assert_snapshot!(screen(&mut view, SMALL), @r#"
-    unstuck inbox: the keys
+    unstuck inbox: keys
 
-    In the list
-      ↑ ↓ or j k    move; PgUp, PgDn, Home, End too
-      Enter         opens a question
-      X             aborts all requests of the selected one's project
-      q or Esc      leaves; what waits goes on waiting
+    List
+      ↑ ↓ or j k    move; also PgUp, PgDn, Home, End
+      Enter         open the request
+      X             abort all requests of the selected request's project
+      q or Esc      quit; requests stay pending
 
-    In a question
-      a  approve    does what is proposed
-      r  reject     does not do it, and goes on
-      d  resolve    you have seen to it by hand: tries again
-      t  retry      tries again with your words
-      e  escalate   tries again with a stronger model
-      s  skip       leaves this part out
-      x  abort      ends the run
-      p  preview    shows what a repair would change
-      n  note       a line that goes with your answer
+    Request
+      a  approve    approve the proposed action and continue
+      r  reject     continue without the proposed action
+      d  resolve    retry; you fixed the cause manually
+      t  retry      retry with your message
+      e  escalate   retry with a stronger model
+      s  skip       skip this step and continue
+      x  abort      abort the run
+      p  preview    show what a repair would change
+      n  note       add a note to your answer
       q or Esc      back to the list
 
-    Only answers that make sense are offered, each with what it will do.
+    Only applicable answers are offered, each with its effect.
 
 
-    any key goes back
+    any key to close
     "#);
     // The key that closes the help has no other effect.
     assert_eq!(view.on_key(KeyPress::Char('q')), None);
@@ -231,7 +231,7 @@ fn one_key_answers_the_shown_request() {
 fn unavailable_answer_is_rejected() {
     let mut view = InboxView::new(vec![login('a')]);
     assert_eq!(type_in(&mut view, "\nap"), []);
-    assert!(view.notice.contains("no answer here"), "{}", view.notice);
+    assert!(view.notice.contains("unknown key"), "{}", view.notice);
 }
 
 #[test]
@@ -239,9 +239,12 @@ fn answer_that_ends_the_run_needs_confirmation() {
     let mut view = InboxView::new(vec![login('a')]);
     assert_eq!(type_in(&mut view, "\nx"), []);
     let seen = screen(&mut view, SMALL);
-    assert!(seen.contains("abort: ends the run. Really? y"), "{seen}");
-    assert_eq!(type_in(&mut view, "x"), [], "another key takes it back");
-    assert_eq!(view.notice, "not done: abort");
+    assert!(
+        seen.contains("abort: end the run. Are you sure? [y/N]"),
+        "{seen}"
+    );
+    assert_eq!(type_in(&mut view, "x"), [], "another key cancels");
+    assert_eq!(view.notice, "abort canceled");
     let wishes = type_in(&mut view, "sy");
     assert_eq!(
         given(&wishes),
@@ -257,29 +260,29 @@ fn all_requests_of_a_project_are_aborted_at_once() {
     let mut view = InboxView::new(vec![login('a'), other, repair('b')]);
     assert_eq!(type_in(&mut view, "X"), []);
     let seen = screen(&mut view, SMALL);
-    let asked = "abort all 2 requests of shop and end their runs? y";
+    let asked = "abort all 2 requests of shop and end their runs? [y/N]";
     assert!(seen.contains(asked), "{seen}");
     assert_eq!(type_in(&mut view, "n"), [], "another key cancels");
-    assert_eq!(view.notice, "nothing was aborted");
+    assert_eq!(view.notice, "abort canceled");
     let wishes = type_in(&mut view, "Xy");
-    let [InboxAction::Send(WorkerRequest::AbortAll(questions))] = wishes.as_slice() else {
+    let [InboxAction::Send(InboxWorkerRequest::AbortAll(questions))] = wishes.as_slice() else {
         panic!("{wishes:?}");
     };
     assert_eq!(*questions, [login('a'), repair('b')]);
     assert!(screen(&mut view, SMALL).contains("aborting 2 …"));
     assert_eq!(type_in(&mut view, "Xyq"), [], "it is being done");
-    view.on_event(WorkerEvent::AbortedAll {
+    view.on_event(InboxWorkerEvent::AbortedAll {
         count: 2,
         refused: None,
     });
     assert!(screen(&mut view, SMALL).contains("2 aborted"));
     let why = Some("ann may not answer with abort here".to_owned());
-    view.on_event(WorkerEvent::AbortedAll {
+    view.on_event(InboxWorkerEvent::AbortedAll {
         count: 0,
         refused: why,
     });
     let seen = screen(&mut view, SMALL);
-    assert!(seen.contains("0 aborted; not all: ann may not"), "{seen}");
+    assert!(seen.contains("0 aborted; error: ann may not"), "{seen}");
 }
 
 /// S0-10, S0-30: a level 3 retry is a human choice with a message.
@@ -289,9 +292,9 @@ fn retry_takes_a_message() {
     assert_eq!(
         type_in(&mut view, "\nt\n"),
         [],
-        "without words nothing happens"
+        "nothing happens without a message"
     );
-    assert!(view.notice.contains("needs your words"), "{}", view.notice);
+    assert!(view.notice.contains("needs a message"), "{}", view.notice);
     type_in(&mut view, "use q? in stagingg");
     view.on_key(KeyPress::Backspace);
     view.on_key(KeyPress::Pasted(" now\n\u{1b}[2J".into()));
@@ -310,7 +313,7 @@ fn canceled_message_submits_no_answer() {
     let mut view = InboxView::new(vec![login('a')]);
     type_in(&mut view, "\nthello");
     assert_eq!(view.on_key(KeyPress::Escape), None);
-    assert_eq!(view.notice, "nothing was answered");
+    assert_eq!(view.notice, "canceled");
     assert_eq!(view.on_key(KeyPress::Escape), None);
     assert_eq!(view.on_key(KeyPress::Escape), Some(InboxAction::Leave));
 }
@@ -328,33 +331,39 @@ fn note_is_sent_with_the_answer() {
 fn answered_request_leaves_the_list_and_its_effect_is_shown() {
     let mut view = InboxView::new(vec![login('a'), repair('b')]);
     let wishes = type_in(&mut view, "\nd");
-    let [InboxAction::Send(WorkerRequest::Answer(giving))] = wishes.as_slice() else {
+    let [InboxAction::Send(InboxWorkerRequest::Answer(giving))] = wishes.as_slice() else {
         panic!("{wishes:?}");
     };
-    view.on_event(WorkerEvent::Answered(
+    view.on_event(InboxWorkerEvent::Answered(
         giving.clone(),
         Ok(AnswerFollowUp::Started),
     ));
     let seen = screen(&mut view, SMALL);
-    assert!(seen.contains("1 question waits"), "{seen}");
-    assert!(seen.contains("run aaaaaa goes on by itself"), "{seen}");
+    assert!(seen.contains("1 pending request"), "{seen}");
+    assert!(
+        seen.contains("resuming run aaaaaa in the background"),
+        "{seen}"
+    );
     let code = Some(0);
     let run = RunId::new("aaaaaaaaaa");
-    view.on_event(WorkerEvent::Ended { run, code });
-    assert_eq!(view.notice, "run aaaaaaaaaa is done");
+    view.on_event(InboxWorkerEvent::Ended { run, code });
+    assert_eq!(view.notice, "run aaaaaaaaaa succeeded");
 }
 
 #[test]
 fn refused_answer_is_reported_and_the_request_stays() {
     let mut view = InboxView::new(vec![login('a')]);
     type_in(&mut view, "\nd");
-    let giving = PendingAnswer {
+    let giving = AnswerSubmission {
         question: login('a'),
         answer: EscalationAnswer::Resolve,
         note: String::new(),
     };
     let why = "ann may not answer with resolve here".to_owned();
-    view.on_event(WorkerEvent::Answered(Box::new(giving), Err(why.clone())));
+    view.on_event(InboxWorkerEvent::Answered(
+        Box::new(giving),
+        Err(why.clone()),
+    ));
     assert_eq!(view.notice, why);
     assert_eq!(
         given(&type_in(&mut view, "d")).map(|one| one.0),
@@ -366,14 +375,16 @@ fn refused_answer_is_reported_and_the_request_stays() {
 fn request_answered_elsewhere_is_reported_and_cannot_be_answered_again() {
     let mut view = InboxView::new(vec![login('a'), repair('b')]);
     type_in(&mut view, "\nx");
-    let wish = view.on_event(WorkerEvent::Waiting(vec![repair('b')]));
+    let wish = view.on_event(InboxWorkerEvent::Waiting(vec![repair('b')]));
     let id = "aaaaaaaaaa-e1".to_owned();
     assert_eq!(
         wish,
-        Some(InboxAction::Send(WorkerRequest::Resolution(id.clone())))
+        Some(InboxAction::Send(InboxWorkerRequest::Resolution(
+            id.clone()
+        )))
     );
     let text = format!("{id} was skipped by ann at 21:00:00");
-    view.on_event(WorkerEvent::Resolution {
+    view.on_event(InboxWorkerEvent::Resolution {
         id,
         text: text.clone(),
     });
@@ -391,15 +402,15 @@ fn changed_request_is_shown_again_before_it_can_be_answered() {
     other.request.details.command = Some("npm install".into());
     other.request.details.hash = "2".into();
     assert_eq!(
-        view.on_event(WorkerEvent::Waiting(vec![other.clone()])),
+        view.on_event(InboxWorkerEvent::Waiting(vec![other.clone()])),
         None
     );
     let seen = screen(&mut view, SMALL);
     assert!(seen.contains("proposed  npm install"), "{seen}");
     assert!(seen.contains("has changed"), "{seen}");
-    assert!(seen.contains("not here"), "words are kept: {seen}");
+    assert!(seen.contains("not here"), "message is kept: {seen}");
     let wishes = type_in(&mut view, "a");
-    let [InboxAction::Send(WorkerRequest::Answer(giving))] = wishes.as_slice() else {
+    let [InboxAction::Send(InboxWorkerRequest::Answer(giving))] = wishes.as_slice() else {
         panic!("{wishes:?}");
     };
     assert_eq!(giving.question, other);
@@ -409,25 +420,25 @@ fn changed_request_is_shown_again_before_it_can_be_answered() {
 fn running_preview_shows_progress_and_can_be_canceled() {
     let mut view = InboxView::new(vec![repair('b')]);
     let wishes = type_in(&mut view, "\np");
-    let preview = |network| WorkerRequest::Preview {
+    let preview = |network| InboxWorkerRequest::Preview {
         question: Box::new(repair('b')),
         network,
     };
     assert_eq!(wishes, [InboxAction::Send(preview(false))]);
     let seen = screen(&mut view, SMALL);
     assert!(seen.contains("without network; Esc cancels"), "{seen}");
-    let stopped = Some(InboxAction::Send(WorkerRequest::StopPreview));
+    let stopped = Some(InboxAction::Send(InboxWorkerRequest::StopPreview));
     assert_eq!(view.on_key(KeyPress::Escape), stopped);
     let id = "bbbbbbbbbb-e1".to_owned();
     let lines: Vec<_> = (1..=40).map(|line| format!("line {line}")).collect();
-    let previewed = |id| WorkerEvent::PreviewDone {
+    let previewed = |id| InboxWorkerEvent::PreviewDone {
         id,
         lines: lines.clone(),
     };
     view.on_event(previewed(id.clone()));
     assert!(
         !screen(&mut view, SMALL).contains("line 1"),
-        "nobody waits for it"
+        "canceled preview"
     );
     assert_eq!(type_in(&mut view, "P"), [InboxAction::Send(preview(true))]);
     assert!(screen(&mut view, SMALL).contains("with network; Esc cancels"));
@@ -446,7 +457,7 @@ fn running_preview_shows_progress_and_can_be_canceled() {
 fn selection_stays_when_requests_come_and_go() {
     let mut view = InboxView::new(vec![login('a'), repair('b'), login('c')]);
     type_in(&mut view, "j");
-    view.on_event(WorkerEvent::Waiting(vec![
+    view.on_event(InboxWorkerEvent::Waiting(vec![
         repair('b'),
         login('c'),
         login('d'),
@@ -455,17 +466,17 @@ fn selection_stays_when_requests_come_and_go() {
         view.open_escalations[view.selected].run.as_str(),
         "bbbbbbbbbb"
     );
-    view.on_event(WorkerEvent::Waiting(Vec::new()));
+    view.on_event(InboxWorkerEvent::Waiting(Vec::new()));
     assert_eq!(type_in(&mut view, "j\n"), []);
-    assert!(screen(&mut view, SMALL).contains("nothing waits for you"));
+    assert!(screen(&mut view, SMALL).contains("no pending requests"));
 }
 
 #[test]
 fn store_error_is_shown_until_the_store_is_readable() {
     let mut view = InboxView::new(vec![login('a')]);
-    view.on_event(WorkerEvent::StoreError("the store is busy".into()));
-    assert!(screen(&mut view, SMALL).contains("the list may be old: the store is busy"));
-    view.on_event(WorkerEvent::Waiting(vec![login('a')]));
+    view.on_event(InboxWorkerEvent::StoreError("the store is busy".into()));
+    assert!(screen(&mut view, SMALL).contains("list may be outdated: the store is busy"));
+    view.on_event(InboxWorkerEvent::Waiting(vec![login('a')]));
     assert!(!screen(&mut view, SMALL).contains("busy"));
 }
 

@@ -4,8 +4,8 @@ use unstuck_core::command_policy::sanitize;
 use unstuck_store::EscalationRow;
 
 use super::keys::KeyPress;
-use super::open_escalation::{InputMode, KeyEffect, OpenEscalation};
-use super::worker::{AnswerFollowUp, PendingAnswer, WorkerEvent, WorkerRequest};
+use super::shown_escalation::{InputMode, KeyEffect, ShownEscalation};
+use super::worker::{AnswerFollowUp, AnswerSubmission, InboxWorkerEvent, InboxWorkerRequest};
 
 /// Rows that a page key moves in the list.
 const PAGE_ROWS: usize = 10;
@@ -16,7 +16,7 @@ pub(super) struct InboxView {
     /// Pending escalations, newest first.
     pub(super) open_escalations: Vec<EscalationRow>,
     pub(super) selected: usize,
-    pub(super) opened: Option<OpenEscalation>,
+    pub(super) opened: Option<ShownEscalation>,
     /// Bulk abort in progress.
     pub(super) bulk: Option<BulkAbort>,
     pub(super) shows_help: bool,
@@ -40,7 +40,7 @@ pub(super) enum BulkAbort {
 pub(super) enum InboxAction {
     Leave,
     Interrupt,
-    Send(WorkerRequest),
+    Send(InboxWorkerRequest),
 }
 
 impl InboxView {
@@ -112,7 +112,7 @@ impl InboxView {
         match key {
             KeyPress::Enter => {
                 let question = self.open_escalations.get(self.selected);
-                self.opened = question.cloned().map(OpenEscalation::new);
+                self.opened = question.cloned().map(ShownEscalation::new);
             }
             KeyPress::Char('X') => self.bulk = self.of_project().map(BulkAbort::Confirm),
             KeyPress::Char('?') => self.shows_help = true,
@@ -139,43 +139,43 @@ impl InboxView {
         key: &KeyPress,
     ) -> Option<InboxAction> {
         if !matches!(key, KeyPress::Char('y' | 'Y')) {
-            self.notice = "nothing was aborted".to_owned();
+            self.notice = "abort canceled".to_owned();
             return None;
         }
         self.bulk = Some(BulkAbort::Submitting(questions.len()));
-        Some(InboxAction::Send(WorkerRequest::AbortAll(questions)))
+        Some(InboxAction::Send(InboxWorkerRequest::AbortAll(questions)))
     }
 
     /// Handles a worker event.
-    pub(super) fn on_event(&mut self, news: WorkerEvent) -> Option<InboxAction> {
+    pub(super) fn on_event(&mut self, news: InboxWorkerEvent) -> Option<InboxAction> {
         match news {
-            WorkerEvent::Waiting(waiting) => return self.update_open(waiting),
-            WorkerEvent::StoreError(why) => self.store_error = Some(why),
-            WorkerEvent::Answered(giving, follows) => self.on_answered(&giving, follows),
-            WorkerEvent::AbortedAll { count, refused } => {
+            InboxWorkerEvent::Waiting(waiting) => return self.update_open(waiting),
+            InboxWorkerEvent::StoreError(why) => self.store_error = Some(why),
+            InboxWorkerEvent::Answered(giving, follows) => self.on_answered(&giving, follows),
+            InboxWorkerEvent::AbortedAll { count, refused } => {
                 self.bulk = None;
                 self.notice = match refused {
                     None => format!("{count} aborted"),
-                    Some(why) => format!("{count} aborted; not all: {}", sanitize(&why)),
+                    Some(why) => format!("{count} aborted; error: {}", sanitize(&why)),
                 };
             }
-            WorkerEvent::Resolution { id, text } => {
+            InboxWorkerEvent::Resolution { id, text } => {
                 if self.opened_id() == Some(&id) {
                     self.notice = text;
                 }
             }
-            WorkerEvent::PreviewDone { id, lines } => {
+            InboxWorkerEvent::PreviewDone { id, lines } => {
                 let opened = self.opened.as_mut();
                 if let Some(opened) = opened.filter(|one| one.question.request.id == id) {
                     opened.show_preview(lines);
                 }
             }
-            WorkerEvent::Ended { run, code } => {
+            InboxWorkerEvent::Ended { run, code } => {
                 let how = match code {
-                    Some(0) => "is done".to_owned(),
-                    Some(3) => "asks again".to_owned(),
-                    Some(code) => format!("ended with exit code {code}: unstuck show {run}"),
-                    None => format!("was killed: unstuck resume {run}"),
+                    Some(0) => "succeeded".to_owned(),
+                    Some(3) => "needs your input again".to_owned(),
+                    Some(code) => format!("exited with code {code}; details: unstuck show {run}"),
+                    None => format!("was killed; to continue: unstuck resume {run}"),
                 };
                 if self.opened.is_none() {
                     self.notice = format!("run {run} {how}");
@@ -213,18 +213,18 @@ impl InboxView {
             Some(one) if one.request == opened.question.request => None,
             Some(one) => {
                 opened.replace(one.clone());
-                self.notice = format!("{id} has changed: this is what is asked now");
+                self.notice = format!("{id} has changed; showing the new version");
                 None
             }
             None => {
-                opened.mark_settled();
-                self.notice = format!("{id} no longer waits");
-                Some(InboxAction::Send(WorkerRequest::Resolution(id)))
+                opened.mark_closed();
+                self.notice = format!("{id} is no longer pending");
+                Some(InboxAction::Send(InboxWorkerRequest::Resolution(id)))
             }
         }
     }
 
-    fn on_answered(&mut self, giving: &PendingAnswer, follows: Result<AnswerFollowUp, String>) {
+    fn on_answered(&mut self, giving: &AnswerSubmission, follows: Result<AnswerFollowUp, String>) {
         let id = &giving.question.request.id;
         let is_open = self.opened_id() == Some(id);
         match follows {
@@ -255,19 +255,19 @@ impl InboxView {
 }
 
 /// Describes the effect of an answer.
-fn follow_up_text(giving: &PendingAnswer, follows: &AnswerFollowUp) -> String {
+fn follow_up_text(giving: &AnswerSubmission, follows: &AnswerFollowUp) -> String {
     let (id, said) = (&giving.question.request.id, giving.answer.past_tense());
     let run = giving.question.run.short();
     match follows {
         AnswerFollowUp::Nothing => format!("{id} {said}"),
         AnswerFollowUp::Ended => format!("{id} {said}; run {run} has ended"),
-        AnswerFollowUp::Delivered => format!("{id} {said}; the process that waits goes on"),
+        AnswerFollowUp::Delivered => format!("{id} {said}; the waiting process continues"),
         AnswerFollowUp::Started => {
-            format!("{id} {said}; run {run} goes on by itself")
+            format!("{id} {said}; resuming run {run} in the background")
         }
         AnswerFollowUp::NotStarted(why) => {
             format!(
-                "{id} {said}; unstuck resume {run} goes on with it ({})",
+                "{id} {said}; to continue: unstuck resume {run} ({})",
                 sanitize(why)
             )
         }

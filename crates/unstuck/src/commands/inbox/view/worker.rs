@@ -15,18 +15,17 @@ use unstuck_core::escalation::EscalationAnswer;
 use unstuck_store::{EscalationFilter, EscalationRow};
 
 use super::super::watch;
-use crate::child_process;
 use crate::command_context::CommandContext;
-use crate::config::Config;
 use crate::escalation_answers::{self, AnswerEffect};
+use crate::unstuck_subprocess;
 
 /// Interval for polling the store.
 const POLL_INTERVAL: Duration = Duration::from_millis(400);
 
 /// A request to the worker.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum WorkerRequest {
-    Answer(Box<PendingAnswer>),
+pub(super) enum InboxWorkerRequest {
+    Answer(Box<AnswerSubmission>),
     /// Aborts the runs of all these requests.
     AbortAll(Vec<EscalationRow>),
     /// Previews the proposed command.
@@ -39,9 +38,9 @@ pub(super) enum WorkerRequest {
     Resolution(String),
 }
 
-/// An answer to exactly what was shown.
+/// An answer to submit, bound to the escalation as it was shown.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct PendingAnswer {
+pub(super) struct AnswerSubmission {
     pub(super) question: EscalationRow,
     pub(super) answer: EscalationAnswer,
     pub(super) note: String,
@@ -49,12 +48,12 @@ pub(super) struct PendingAnswer {
 
 /// An event for the view.
 #[derive(Debug)]
-pub(super) enum WorkerEvent {
+pub(super) enum InboxWorkerEvent {
     /// All pending escalations.
     Waiting(Vec<EscalationRow>),
     /// The store cannot be read; it will be polled again.
     StoreError(String),
-    Answered(Box<PendingAnswer>, Result<AnswerFollowUp, String>),
+    Answered(Box<AnswerSubmission>, Result<AnswerFollowUp, String>),
     /// Number of aborted runs, and why others were refused.
     AbortedAll {
         count: usize,
@@ -90,22 +89,17 @@ pub(super) enum AnswerFollowUp {
     Ended,
 }
 
+/// The background worker of the inbox view: polls the store, submits answers, and starts runs and previews.
 pub(super) struct Desk<'a> {
-    config: &'a Config,
     session: &'a CommandContext<'a>,
-    news: Sender<WorkerEvent>,
+    news: Sender<InboxWorkerEvent>,
     runs: Vec<(RunId, Child)>,
     preview: Option<Child>,
 }
 
 impl<'a> Desk<'a> {
-    pub(super) fn new(
-        config: &'a Config,
-        session: &'a CommandContext<'a>,
-        news: Sender<WorkerEvent>,
-    ) -> Self {
+    pub(super) fn new(session: &'a CommandContext<'a>, news: Sender<InboxWorkerEvent>) -> Self {
         Self {
-            config,
             session,
             news,
             runs: Vec::new(),
@@ -114,7 +108,7 @@ impl<'a> Desk<'a> {
     }
 
     /// Handles requests until the channel is closed.
-    pub(super) fn serve(&mut self, requests: &Receiver<WorkerRequest>) {
+    pub(super) fn serve(&mut self, requests: &Receiver<InboxWorkerRequest>) {
         loop {
             match requests.recv_timeout(POLL_INTERVAL) {
                 Ok(request) => self.handle(request),
@@ -127,35 +121,34 @@ impl<'a> Desk<'a> {
         self.stop_preview();
     }
 
-    fn handle(&mut self, request: WorkerRequest) {
+    fn handle(&mut self, request: InboxWorkerRequest) {
         match request {
-            WorkerRequest::Answer(giving) => {
+            InboxWorkerRequest::Answer(giving) => {
                 let follows = self
                     .submit_answer(&giving)
                     .map_err(|error| format!("{error:#}"));
-                self.send(WorkerEvent::Answered(giving, follows));
+                self.send(InboxWorkerEvent::Answered(giving, follows));
             }
-            WorkerRequest::AbortAll(questions) => {
+            InboxWorkerRequest::AbortAll(questions) => {
                 let news = self.abort_all(&questions);
                 self.send(news);
             }
-            WorkerRequest::Preview { question, network } => self.preview(&question, network),
-            WorkerRequest::StopPreview => self.stop_preview(),
-            WorkerRequest::Resolution(id) => {
+            InboxWorkerRequest::Preview { question, network } => self.preview(&question, network),
+            InboxWorkerRequest::StopPreview => self.stop_preview(),
+            InboxWorkerRequest::Resolution(id) => {
                 let text = watch::resolution_text(&id, self.session);
-                self.send(WorkerEvent::Resolution { id, text });
+                self.send(InboxWorkerEvent::Resolution { id, text });
             }
         }
     }
 
-    fn submit_answer(&mut self, giving: &PendingAnswer) -> Result<AnswerFollowUp> {
-        let PendingAnswer {
+    fn submit_answer(&mut self, giving: &AnswerSubmission) -> Result<AnswerFollowUp> {
+        let AnswerSubmission {
             question,
             answer,
             note,
         } = giving;
-        let given =
-            escalation_answers::answer_as_user(question, *answer, note, self.config, self.session)?;
+        let given = escalation_answers::answer_as_user(question, *answer, note, self.session)?;
         Ok(match given {
             AnswerEffect::Delivered => AnswerFollowUp::Delivered,
             AnswerEffect::Recorded => AnswerFollowUp::Nothing,
@@ -164,14 +157,14 @@ impl<'a> Desk<'a> {
         })
     }
 
-    fn abort_all(&self, questions: &[EscalationRow]) -> WorkerEvent {
+    fn abort_all(&self, questions: &[EscalationRow]) -> InboxWorkerEvent {
         let told = |_: &EscalationRow, _: &AnswerEffect| Ok(());
-        match escalation_answers::abort_each(questions, "", self.config, self.session, told) {
-            Ok(aborted) => WorkerEvent::AbortedAll {
+        match escalation_answers::abort_each(questions, "", self.session, told) {
+            Ok(aborted) => InboxWorkerEvent::AbortedAll {
                 count: aborted.count,
                 refused: aborted.errors.first().map(|error| format!("{error:#}")),
             },
-            Err(error) => WorkerEvent::AbortedAll {
+            Err(error) => InboxWorkerEvent::AbortedAll {
                 count: 0,
                 refused: Some(format!("{error:#}")),
             },
@@ -181,7 +174,7 @@ impl<'a> Desk<'a> {
     /// Resumes the run in the background while the user views the next request.
     fn start_run(&mut self, question: &EscalationRow) -> AnswerFollowUp {
         let project = Path::new(&question.project);
-        match child_process::spawn_resume(&question.run, project, self.session) {
+        match unstuck_subprocess::spawn_resume(&question.run, project, self.session) {
             Ok(child) => {
                 self.runs.push((question.run.clone(), child));
                 AnswerFollowUp::Started
@@ -194,8 +187,8 @@ impl<'a> Desk<'a> {
         let found =
             escalation_answers::open_escalations(&EscalationFilter::default(), self.session);
         self.send(match found {
-            Ok(waiting) => WorkerEvent::Waiting(waiting),
-            Err(error) => WorkerEvent::StoreError(format!("{error:#}")),
+            Ok(waiting) => InboxWorkerEvent::Waiting(waiting),
+            Err(error) => InboxWorkerEvent::StoreError(format!("{error:#}")),
         });
     }
 
@@ -204,10 +197,10 @@ impl<'a> Desk<'a> {
         let id = question.request.id.clone();
         let project = Path::new(&question.project);
         let begun = match self.previews_enabled(project) {
-            Ok(true) => child_process::spawn_preview(&id, project, network, self.session)
+            Ok(true) => unstuck_subprocess::spawn_preview(&id, project, network, self.session)
                 .map_err(anyhow::Error::from),
             Ok(false) => Err(anyhow!(
-                "`preview = false` stands in [recovery] of the project"
+                "disabled by `preview = false` in [recovery] of the project"
             )),
             Err(error) => Err(error),
         };
@@ -215,10 +208,10 @@ impl<'a> Desk<'a> {
             Ok(begun) => begun,
             Err(error) => {
                 let lines = vec![format!(
-                    "there is no preview: {}",
+                    "cannot preview: {}",
                     sanitize(&format!("{error:#}"))
                 )];
-                return self.send(WorkerEvent::PreviewDone { id, lines });
+                return self.send(InboxWorkerEvent::PreviewDone { id, lines });
             }
         };
         self.preview = Some(child);
@@ -230,7 +223,7 @@ impl<'a> Desk<'a> {
             let said = String::from_utf8_lossy(&said);
             let lines = said.lines().map(sanitize).collect();
             // Fails only if the view has closed.
-            let _ = news.send(WorkerEvent::PreviewDone { id, lines });
+            let _ = news.send(InboxWorkerEvent::PreviewDone { id, lines });
         });
     }
 
@@ -263,7 +256,7 @@ impl<'a> Desk<'a> {
             _ => true,
         });
         for (run, code) in ended {
-            self.send(WorkerEvent::Ended { run, code });
+            self.send(InboxWorkerEvent::Ended { run, code });
         }
         if let Some(child) = &mut self.preview
             && matches!(child.try_wait(), Ok(Some(_)))
@@ -272,7 +265,7 @@ impl<'a> Desk<'a> {
         }
     }
 
-    fn send(&self, news: WorkerEvent) {
+    fn send(&self, news: InboxWorkerEvent) {
         // A view that has closed needs no events.
         let _ = self.news.send(news);
     }

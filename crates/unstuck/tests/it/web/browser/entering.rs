@@ -6,7 +6,7 @@ use crate::gateway::Serving;
 use crate::web::token;
 
 /// Text on every page of a viewer who is not logged in.
-const READS: &str = "document.body.innerText.includes('You can only read')";
+const READS: &str = "document.body.innerText.includes('Read-only access')";
 
 /// S3-44: the printed link logs in one browser once; later visitors are told what to do.
 #[tokio::test(flavor = "multi_thread")]
@@ -25,7 +25,7 @@ async fn printed_link_logs_in_once() {
     desk.until(&format!("location.pathname === '/' && {READS}"))
         .await;
     desk.browser.page.goto(&link).await.unwrap();
-    desk.shows("#login-says", "`unstuck token link` makes a new link")
+    desk.shows("#login-says", "run `unstuck token link` to get a new link")
         .await;
     desk.picture("login-refused").await;
     desk.browser.close().await;
@@ -41,7 +41,7 @@ async fn entered_token_works_until_it_is_revoked() {
     desk.fill("#code", "unstuck_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")
         .await;
     desk.press("#login button").await;
-    desk.shows("#login .says", "not good").await;
+    desk.shows("#login .says", "expired code or token").await;
     assert_eq!(desk.says("location.search").await, "", "it is in no log");
     desk.fill("#code", &secret).await;
     desk.press("#login button").await;
@@ -84,7 +84,7 @@ async fn new_link_logs_in_the_tab_that_shows_the_login_page() {
         .goto(&format!("{login}#expired"))
         .await
         .unwrap();
-    desk.shows("#login-says", "`unstuck token link` makes a new link")
+    desk.shows("#login-says", "run `unstuck token link` to get a new link")
         .await;
     assert_eq!(desk.says("location.hash").await, "", "the code is gone");
     desk.says("window.isSameTab = true").await;
@@ -126,7 +126,7 @@ async fn login_survives_a_restart_and_ended_login_leads_back() {
     let listed = place.json(&["token", "list", "--json"], "");
     let revoke = ["token", "revoke", listed[0]["id"].as_str().unwrap()];
     assert_eq!(place.run(&revoke, "").code, 0);
-    desk.shows("[data-part=banner]", "Your login has ended")
+    desk.shows("[data-part=banner]", "Your login has expired")
         .await;
     desk.picture("login-ended").await;
     desk.press("[data-part=banner] a[data-login]").await;

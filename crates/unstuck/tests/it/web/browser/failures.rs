@@ -36,7 +36,7 @@ async fn failures_are_filtered_by_the_url_and_exported() {
     let place = history();
     let desk = Desk::open(&place, &[]).await;
     desk.goto("/failures").await;
-    desk.shows("#main", "5\nfailed of 6 tries").await;
+    desk.shows("#main", "5\nfailed of 6 attempts").await;
     desk.shows("#main", "1\nruns recovered").await;
     desk.picture("failures").await;
     let choose = |id: &str, text: &str| {
@@ -80,7 +80,7 @@ async fn failures_are_filtered_by_the_url_and_exported() {
         assert_eq!(text.matches("connection refused").count(), 2, "{text}");
     }
     desk.goto("/failures?model=claude-sonnet-5-5").await;
-    desk.shows("#main", "1\nfailed of 2 tries").await;
+    desk.shows("#main", "1\nfailed of 2 attempts").await;
     desk.fill("#minutes", "30").await;
     desk.press("form[action='/failures'].row button").await;
     desk.shows("#main", "30 minutes to notice").await;

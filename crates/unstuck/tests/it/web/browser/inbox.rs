@@ -55,8 +55,7 @@ async fn instructions_of_a_person_reach_the_agent() {
     desk.picture("question-answered").await;
     desk.goto("/inbox").await;
     desk.shows("[data-part=answered]", "auth_required").await;
-    desk.shows("[data-part=open]", "Nothing waits for you.")
-        .await;
+    desk.shows("[data-part=open]", "Inbox empty.").await;
     desk.close().await;
 }
 
@@ -125,7 +124,7 @@ async fn model_switch_is_approved_by_an_answer() {
     desk.shows("[data-part=asked]", "claude-sonnet-5-5").await;
     desk.shows(
         "form .answers",
-        "tries again with claude-opus-5-5 (about $0.15 more)",
+        "retry with claude-opus-5-5 (about $0.15 more)",
     )
     .await;
     desk.picture("question-cost").await;
@@ -170,7 +169,7 @@ async fn repair_is_previewed_and_approved() {
     desk.shows("[data-part=asked]", "mkdir -p out/reports")
         .await;
     desk.press("#open-preview").await;
-    desk.shows("#preview", "Worked on a copy").await;
+    desk.shows("#preview", "Succeeded on a copy").await;
     desk.shows("#preview", "out/").await;
     desk.picture("preview").await;
     assert!(!place.project().join("out").exists(), "only on a copy");

@@ -15,7 +15,8 @@ async fn active_session_is_updated_live() {
     );
     place.tool("claude", "#!/bin/sh\ntouch began; while [ ! -f go ]; do sleep 0.1; done; echo 'API Error: 529 overloaded_error'; exit 1\n");
     let desk = Desk::open(&place, &[]).await;
-    desk.shows("[data-part=sessions]", "Nothing runs.").await;
+    desk.shows("[data-part=sessions]", "No active sessions.")
+        .await;
     desk.picture("now-empty").await;
     let mut run = Beside::start(
         &place,
@@ -35,7 +36,8 @@ async fn active_session_is_updated_live() {
     desk.shows("[data-part=sessions]", "claude-sonnet-5-5")
         .await;
     place.write("go", "");
-    desk.shows("[data-part=sessions]", "Goes on in 9 min").await;
+    desk.shows("[data-part=sessions]", "Retrying in 9 min")
+        .await;
     desk.shows("[data-part=sessions]", "overloaded").await;
     let left = "document.querySelector('[data-part=sessions] [data-until]').innerText";
     let before = desk.says(left).await;
@@ -43,7 +45,8 @@ async fn active_session_is_updated_live() {
     desk.shows("[data-part=tiles]", "1\nwaiting to retry").await;
     desk.picture("now-waiting").await;
     run.stop();
-    desk.shows("[data-part=sessions]", "Nothing runs.").await;
+    desk.shows("[data-part=sessions]", "No active sessions.")
+        .await;
     desk.shows("[data-part=ended]", "fix the tests").await;
     desk.close().await;
 }
@@ -62,7 +65,7 @@ async fn new_escalation_appears_on_top() {
     desk.picture("now-needs-you").await;
     desk.press("[data-part=needs] a.button[href^='/inbox/']")
         .await;
-    desk.shows("h1", "Cannot go on alone").await;
+    desk.shows("h1", "Blocked").await;
     desk.close().await;
 }
 
@@ -90,9 +93,9 @@ async fn upstreams_show_limits_and_circuit_breakers() {
         assert!(answer.stdout.contains("Done."), "{}", answer.stdout);
     }
     desk.shows("[data-part=upstreams]", "Down").await;
-    desk.shows("[data-part=upstreams]", "tried again").await;
+    desk.shows("[data-part=upstreams]", "next probe").await;
     desk.shows("[data-part=upstreams]", "of 50 requests").await;
-    desk.shows("[data-part=sessions]", "Calls of ").await;
+    desk.shows("[data-part=sessions]", "Calls from ").await;
     desk.shows("[data-part=sessions]", "$0.04").await;
     desk.picture("now-upstreams").await;
     desk.close().await;

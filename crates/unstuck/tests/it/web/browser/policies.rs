@@ -43,25 +43,25 @@ async fn saved_policy_applies_to_the_next_run() {
     assert_ne!(filled, "1");
     desk.fill("#jitter", "none").await;
     saved(&desk).await;
-    desk.shows("[data-part=words]", "2 tries").await;
+    desk.shows("[data-part=words]", "2 attempts").await;
     desk.picture("policies").await;
     place.run(&EXEC, "").told(3, &[]);
     assert_eq!(place.lines("tries").len(), 2);
     desk.press("a.button[href^='/policies?project=']").await;
-    desk.shows("[data-part=words]", "that of everybody").await;
+    desk.shows("[data-part=words]", "default policy").await;
     desk.fill("#maxRetries", "0").await;
     saved(&desk).await;
     desk.shows("[data-part=words]", "set here").await;
     place.run(&EXEC, "").told(3, &[]);
     assert_eq!(place.lines("tries").len(), 3);
     desk.press("a.button[href='/policies']").await;
-    desk.shows("[data-part=words]", "2 tries").await;
+    desk.shows("[data-part=words]", "2 attempts").await;
     desk.press("#open-take-away").await;
     desk.picture("policy-take-away").await;
     desk.press("#take-away [data-close]").await;
     desk.press("#open-take-away").await;
     desk.press("#take-away button[type=submit]").await;
-    desk.shows("[data-part=words]", "built in").await;
+    desk.shows("[data-part=words]", "built-in").await;
     desk.until("document.getElementById('open-take-away') === null")
         .await;
     desk.close().await;
@@ -162,18 +162,18 @@ async fn policy_summary_follows_the_form() {
     let desk = Desk::open(&place, &[]).await;
     desk.goto("/policies").await;
     let words = "[data-part=words]";
-    desk.shows(words, "tried again for 30 min").await;
-    desk.shows(words, "built in").await;
+    desk.shows(words, "retried for up to 30 min").await;
+    desk.shows(words, "built-in").await;
     let template = |name: &str| {
         format!(
             "(() => {{ const it = [...document.querySelectorAll('[data-fill]')].find((one) => one.innerText.includes('{name}')); it.click(); return true; }})()"
         )
     };
     desk.says(&template("Pipeline")).await;
-    desk.shows(words, "waits of about 1 s, 2 s, 3 s").await;
+    desk.shows(words, "delays of about 1 s, 2 s, 3 s").await;
     desk.shows(words, "not saved yet").await;
     type_into(&desk, "#maxRetries", "2").await;
-    desk.shows(words, "Up to 3 tries, with waits of about 1 s, 2 s;")
+    desk.shows(words, "Up to 3 attempts, with delays of about 1 s, 2 s;")
         .await;
     desk.shows(words, "Pipeline, changed").await;
     // A concurrent change by someone else does not change the summary of this form.
@@ -181,14 +181,14 @@ async fn policy_summary_follows_the_form() {
     crate::gateway::by_user(&place, settings);
     place.run(&["exec", "--", "true"], "").told(0, &[]);
     type_into(&desk, "#backoffMultiplier", "-1").await;
-    desk.shows(words, "Not valid yet").await;
+    desk.shows(words, "Invalid").await;
     desk.shows(words, "backoffMultiplier").await;
     type_into(&desk, "#backoffMultiplier", "5").await;
-    desk.shows(words, "waits of about 5 s, 10 s;").await;
+    desk.shows(words, "delays of about 5 s, 10 s;").await;
     desk.press("#policy input[name=enabled]").await;
-    desk.shows(words, "every failure is passed through").await;
+    desk.shows(words, "all failures are passed through").await;
     desk.press("#policy input[name=enabled]").await;
-    desk.shows(words, "waits of about 5 s, 10 s;").await;
+    desk.shows(words, "delays of about 5 s, 10 s;").await;
     desk.press("#policy button[type=submit]").await;
     desk.shows(
         "#policy > .says",
@@ -197,10 +197,10 @@ async fn policy_summary_follows_the_form() {
     .await;
     desk.shows("#policy > .says", "name: theirs: Resilient. Save again")
         .await;
-    desk.shows(words, "waits of about 5 s, 10 s;").await;
+    desk.shows(words, "delays of about 5 s, 10 s;").await;
     saved(&desk).await;
     desk.shows(words, "set here").await;
-    desk.shows(words, "waits of about 5 s, 10 s;").await;
+    desk.shows(words, "delays of about 5 s, 10 s;").await;
     desk.close().await;
 }
 

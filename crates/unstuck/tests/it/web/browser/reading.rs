@@ -24,12 +24,12 @@ async fn viewer_without_a_login_can_read_everything_and_press_nothing() {
         (format!("/runs/{run}"), "fix the tests"),
         (format!("/sessions/{run}-1"), "Not logged in"),
         (format!("/inbox/{question}"), "Not logged in"),
-        ("/policies".to_owned(), "Only an admin can change this"),
+        ("/policies".to_owned(), "Requires the admin scope"),
         ("/settings".to_owned(), "Claude Code"),
     ] {
         desk.goto(&path).await;
         desk.shows("#main", text).await;
-        desk.shows(".banner", "You can only read").await;
+        desk.shows(".banner", "Read-only access").await;
         let pressed = format!(
             "{changes}.filter((one) => !one.matches(':disabled') && !one.dataset.fill).map((one) => one.outerHTML)"
         );
@@ -56,7 +56,7 @@ async fn missing_page_links_back() {
     ] {
         desk.browser.page.goto(&desk.url(path)).await.unwrap();
         desk.shows("h1", "Not found").await;
-        desk.shows("#main", "There is no ").await;
+        desk.shows("#main", "not found").await;
         assert_eq!(
             desk.says("document.body.innerText.includes('/api/')").await,
             false
@@ -89,14 +89,14 @@ async fn pages_are_readable_without_script() {
         ("/runs", "fix the tests"),
         (&session, "Not logged in"),
         ("/failures", "auth_required"),
-        ("/policies", "4 tries"),
+        ("/policies", "4 attempts"),
         ("/settings", "Claude Code"),
         ("/login", "Log in"),
     ] {
         desk.browser.page.goto(&desk.url(path)).await.unwrap();
         let source = desk.browser.page.source().await.unwrap();
         assert!(source.contains(text), "{text} on {path}");
-        assert!(source.contains("Script is off"), "{path}");
+        assert!(source.contains("JavaScript is disabled"), "{path}");
     }
     // A token entered without script appears in no URL.
     let page = &desk.browser.page;

@@ -155,7 +155,7 @@ async fn running_session_is_switched_to_a_stronger_model() {
     desk.goto(&format!("/sessions/{}-1", run(&place))).await;
     desk.shows("[data-part=head]", "k tokens").await;
     desk.press("#open-escalate").await;
-    desk.shows("#escalate", "the conversation goes on").await;
+    desk.shows("#escalate", "the conversation continues").await;
     desk.press("#escalate button[type=submit]").await;
     until("calls go to the stronger model", || {
         newest().filter(|model| model == "claude-opus-5-5")
@@ -217,7 +217,7 @@ async fn pipeline_is_followed_and_stopped() {
     desk.press("#stop button[type=submit]").await;
     assert_eq!(driver.code(), Some(130));
     assert!(!Path::new("/proc").join(&pid).exists());
-    desk.shows("[data-part=head]", "stopped by a person").await;
+    desk.shows("[data-part=head]", "stopped by the user").await;
     desk.until("document.getElementById('open-stop') === null")
         .await;
     stands(&place, "interrupted");

@@ -1,0 +1,37 @@
+//! Stage 4: recovery plans as values: concrete steps, changed settings and changed prompts.
+//!
+//! Nothing is executed here; the driver of the recovery does that.
+
+mod attempt_settings;
+mod failed_tool_call;
+mod failed_tool_call_vars;
+mod failure_message_values;
+mod plan_request;
+mod prompt_note;
+mod prompt_note_template;
+mod prompt_note_vars;
+mod prompt_patch;
+mod remote_url;
+mod shell_lexer;
+mod shell_rewrite;
+mod step_builder;
+mod strategy_planner;
+mod text_truncation;
+mod tool_argument_fixes;
+
+#[cfg(test)]
+mod tests;
+
+pub use attempt_settings::{AttemptSettings, DEFAULT_TIMEOUT_SECONDS};
+pub(crate) use failed_tool_call::is_assignment;
+pub use failed_tool_call::{FailedToolCall, SimpleCommand};
+pub use plan_request::{
+    DEFAULT_SCRATCH_DIR, MAX_STRATEGIES, PlanRequest, PlanStep, PlannedStrategy, TaskType,
+};
+pub use prompt_note::without_note;
+pub use prompt_note_template::{PromptNoteError, PromptNotePlacement, PromptNoteTemplate};
+pub use prompt_note_vars::PromptNoteVars;
+pub use prompt_patch::{PromptNoteLimits, PromptNoteTemplates};
+pub use shell_lexer::{ShellToken, ShellTokenKind, UnclosedQuote, shell_quote, shell_tokens};
+pub use strategy_planner::{failure_directory, plan};
+pub use text_truncation::{cut_middle, estimate_tokens};

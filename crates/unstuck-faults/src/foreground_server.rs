@@ -1,0 +1,54 @@
+//! Runs a server in the foreground until the process is interrupted, and returns its statistics.
+
+use std::path::Path;
+
+use crate::error::FaultsError;
+use crate::script::Script;
+use crate::server::{FaultServer, ServerOptions, ServerStats};
+
+/// Serves a script until the process is interrupted (Ctrl-C) or terminated, and returns the statistics.
+///
+/// Once the server listens, the port is written to `port_file` and `announce` is called.
+pub fn serve(
+    script: Script,
+    options: &ServerOptions,
+    port_file: Option<&Path>,
+    announce: impl FnOnce(&FaultServer),
+) -> Result<ServerStats, FaultsError> {
+    let server = FaultServer::start_with(script, options)?;
+    if let Some(path) = port_file {
+        write_whole(path, &server.port().to_string())?;
+    }
+    wait_for_signal(|| announce(&server)).map_err(FaultsError::Start)?;
+    Ok(server.stats())
+}
+
+/// Writes a file atomically: readers see all of it.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a file that the user names, and one next to it"
+)]
+fn write_whole(path: &Path, text: &str) -> Result<(), FaultsError> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".new");
+    std::fs::write(&beside, text).map_err(FaultsError::file(path))?;
+    std::fs::rename(&beside, path).map_err(FaultsError::file(path))
+}
+
+/// Waits for a signal; `ready` is called after the handlers are installed.
+fn wait_for_signal(ready: impl FnOnce()) -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        ready();
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,108 @@
+//! Adds an unusable response and its validation error to a request, so that the model can correct it.
+
+use bytes::Bytes;
+
+use super::json_edits::JsonEdits;
+use super::note::{user_item, with_note};
+use crate::protocol::endpoint::Endpoint;
+use crate::protocol::json::{escaped, is_string, object, quoted, to_object};
+
+object!(Body {
+    messages: "messages",
+    input: "input",
+    contents: "contents",
+    thinking: "thinking",
+});
+
+object!(Thinking { kind: "type" });
+
+/// Returns the request with the unusable response and the reason, which completes "That answer cannot be used: …".
+pub fn with_error_context(
+    endpoint: Endpoint,
+    body: &Bytes,
+    wrong_output: &str,
+    why: &str,
+) -> Bytes {
+    let complaint = format!(
+        "That answer cannot be used: {why} Give the same answer again, without that mistake."
+    );
+    // Some APIs reject an empty assistant message.
+    let said = if wrong_output.trim().is_empty() {
+        None
+    } else {
+        append_turns(endpoint, body, wrong_output, &complaint)
+    };
+    said.unwrap_or_else(|| with_note(endpoint, body, &quoted_complaint(wrong_output, why)))
+}
+
+/// Returns both as one text, for responses that cannot be an assistant message.
+fn quoted_complaint(wrong_output: &str, why: &str) -> String {
+    match wrong_output.trim() {
+        "" => format!("Your last answer cannot be used: {why} Answer again, without that mistake."),
+        wrong => format!(
+            "Your last answer cannot be used: {why} Answer again, without that mistake. It was:\n\n{wrong}"
+        ),
+    }
+}
+
+/// Appends the response as the assistant's message and the complaint as the user's; `None` if that is impossible.
+fn append_turns(endpoint: Endpoint, body: &[u8], wrong: &str, complaint: &str) -> Option<Bytes> {
+    let body_read: Body<'_> = serde_json::from_slice(body).ok()?;
+    let messages = match endpoint {
+        Endpoint::Messages | Endpoint::Chat => body_read.messages?,
+        Endpoint::Responses => body_read.input?,
+        Endpoint::Generate => body_read.contents?,
+        Endpoint::Other => return None,
+    };
+    let mut edits = JsonEdits::new(body);
+    match endpoint {
+        Endpoint::Messages => {
+            // With thinking on, an assistant message must begin with its thoughts, which are no longer available.
+            let thinking: Thinking<'_> = to_object(body_read.thinking);
+            if thinking.kind.is_some() && !is_string(thinking.kind, "disabled") {
+                return None;
+            }
+            edits.append(messages, &role_messages(wrong, complaint))?;
+        }
+        Endpoint::Chat => edits.append(messages, &role_messages(wrong, complaint))?,
+        Endpoint::Responses => {
+            let items = format!("{},{}", assistant_item(wrong), user_item(complaint));
+            match escaped(messages) {
+                Some(_) => {
+                    let first = format!(
+                        r#"{{"type":"message","role":"user","content":{}}}"#,
+                        messages.get()
+                    );
+                    edits.replace(messages, format!("[{first},{items}]"))?;
+                }
+                None => edits.append(messages, &items)?,
+            }
+        }
+        Endpoint::Generate => edits.append(messages, &gemini_contents(wrong, complaint))?,
+        Endpoint::Other => return None,
+    }
+    edits.apply()
+}
+
+fn role_messages(wrong: &str, complaint: &str) -> String {
+    format!(
+        r#"{{"role":"assistant","content":{}}},{{"role":"user","content":{}}}"#,
+        quoted(wrong),
+        quoted(complaint)
+    )
+}
+
+fn assistant_item(wrong: &str) -> String {
+    format!(
+        r#"{{"type":"message","role":"assistant","content":[{{"type":"output_text","text":{}}}]}}"#,
+        quoted(wrong)
+    )
+}
+
+fn gemini_contents(wrong: &str, complaint: &str) -> String {
+    format!(
+        r#"{{"role":"model","parts":[{{"text":{}}}]}},{{"role":"user","parts":[{{"text":{}}}]}}"#,
+        quoted(wrong),
+        quoted(complaint)
+    )
+}

@@ -1,0 +1,75 @@
+//! Stored upstream state; every change is part of a writer transaction.
+
+use rusqlite::{Connection, OptionalExtension, params};
+use unstuck_core::Timestamp;
+use unstuck_core::duration::to_millis;
+
+use crate::upstream_health::{ProbeGrant, UpstreamHealthChange};
+
+const FIND: &str = "SELECT next_probe, recovered FROM upstreams WHERE url = ?1";
+
+const TAKE: &str = "INSERT INTO upstreams (url, next_probe) VALUES (?1, ?2)
+    ON CONFLICT (url) DO UPDATE SET next_probe = ?2";
+
+const RECOVERED: &str = "INSERT INTO upstreams (url, next_probe, recovered) VALUES (?1, ?2, ?2)
+    ON CONFLICT (url) DO UPDATE SET next_probe = ?2, recovered = max(ifnull(recovered, 0), ?2)";
+
+/// Applies a change.
+pub(super) fn apply_change(
+    connection: &Connection,
+    change: &UpstreamHealthChange,
+) -> rusqlite::Result<ProbeGrant> {
+    match change {
+        UpstreamHealthChange::ClaimProbe { url, now, every } => {
+            let known = find(connection, url)?;
+            let recovered = known.and_then(|(_, recovered)| recovered);
+            let last = i64::try_from(to_millis(*every)).unwrap_or(i64::MAX);
+            let last = now.millis().saturating_add(last);
+            // A clock that was wrong once must not block everybody.
+            if let Some((next, _)) =
+                known.filter(|(next, _)| (now.millis() + 1..=last).contains(next))
+            {
+                return Ok(ProbeGrant {
+                    is_granted: false,
+                    next: Timestamp::from_millis(next),
+                    recovered,
+                });
+            }
+            connection
+                .prepare_cached(TAKE)?
+                .execute(params![url, last])?;
+            Ok(ProbeGrant {
+                is_granted: true,
+                next: Timestamp::from_millis(last),
+                recovered,
+            })
+        }
+        UpstreamHealthChange::Recovered { url, at } => {
+            let row = params![url, at.millis()];
+            connection.prepare_cached(RECOVERED)?.execute(row)?;
+            Ok(ProbeGrant {
+                is_granted: true,
+                next: *at,
+                recovered: Some(*at),
+            })
+        }
+    }
+}
+
+/// Returns the time of the next probe and of the last recovery.
+fn find(connection: &Connection, url: &str) -> rusqlite::Result<Option<(i64, Option<Timestamp>)>> {
+    let mut statement = connection.prepare_cached(FIND)?;
+    let row = |row: &rusqlite::Row<'_>| {
+        let recovered: Option<i64> = row.get(1)?;
+        Ok((row.get(0)?, recovered.map(Timestamp::from_millis)))
+    };
+    statement.query_row([url], row).optional()
+}
+
+/// Returns the last time the upstream was seen recovered.
+pub(super) fn recovered_at(
+    connection: &Connection,
+    url: &str,
+) -> rusqlite::Result<Option<Timestamp>> {
+    Ok(find(connection, url)?.and_then(|(_, recovered)| recovered))
+}
