@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use data_encoding::BASE64;
-use fantoccini::error::CmdError;
+use fantoccini::error::{CmdError, ErrorStatus};
 use fantoccini::wd::WebDriverCompatibleCommand;
 use fantoccini::{Client, ClientBuilder, Locator};
 use hyper::Method;
@@ -197,9 +197,7 @@ impl Chromium {
             let found = self.page.find(Locator::Css(selector)).await;
             let found = found.unwrap_or_else(|error| panic!("{selector}: {error}"));
             match found.click().await {
-                Err(error)
-                    if error.is_stale_element_reference() || error.is_element_click_intercepted() =>
-                {
+                Err(error) if error.is_stale_element_reference() || is_intercepted(&error) => {
                     last = Some(error);
                 }
                 clicked => return clicked.unwrap(),
@@ -242,6 +240,10 @@ impl Chromium {
         self.page.clone().close().await.unwrap();
         self.driver.kill().await.unwrap();
     }
+}
+
+fn is_intercepted(error: &CmdError) -> bool {
+    matches!(error, CmdError::Standard(error) if error.error == ErrorStatus::ElementClickIntercepted)
 }
 
 impl Drop for Chromium {
