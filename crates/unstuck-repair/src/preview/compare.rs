@@ -111,6 +111,10 @@ impl LayerWalk<'_> {
                 self.compare_merged_dir(&at, &inner, depth + 1)?;
                 continue;
             }
+            if self.contains_protected_path(&at, here, &name) {
+                self.found.protected.push(at);
+                continue;
+            }
             self.compare_unit(&at, here, &name, depth)?;
         }
         Ok(())
@@ -149,6 +153,24 @@ impl LayerWalk<'_> {
             let found = GitDirs::find(&folder);
             git_dirs::has_repository_layout(&git_dirs::list_dir(&folder)) || !found.found.is_empty()
         })
+    }
+
+    /// True if a new or replaced directory contains something at a protected path.
+    fn contains_protected_path(&self, at: &TreePath, here: &OverlayDir, name: &[u8]) -> bool {
+        let root = self.input.lower;
+        let exists = |rest: TreePath| {
+            let (folder, last) = rest.split()?;
+            let folder = here.child(name, root).ok()?.descend(&folder, root).ok()?;
+            Some(folder.entry(last).ok()?.is_some())
+        };
+        let below = self
+            .input
+            .protected
+            .iter()
+            .filter(|path| path.is_within(at));
+        below
+            .map(|path| path.strip_ancestor(at))
+            .any(|rest| exists(rest) == Some(true))
     }
 
     fn compare_permissions(&mut self, path: &TreePath, before: &Stat, after: &Stat) -> Result<()> {

@@ -24,6 +24,8 @@ use super::scratch_dir;
 const MAX_FILE_BYTES: u64 = 1 << 20;
 /// Maximum depth inside a repository.
 const MAX_DEPTH: usize = 12;
+/// Depth to which a referenced directory of hooks is protected.
+const REFERENCED_DEPTH: usize = 2;
 
 /// The files of a project that influence later commands, as they were before the repair.
 #[derive(Debug)]
@@ -90,6 +92,7 @@ impl ProtectedFilesRecord {
         let known = GitDirs {
             found: now.found.intersection(&self.git.found).cloned().collect(),
             is_truncated: false,
+            referenced: self.git.referenced.clone(),
         };
         let after = protected_entries(project, &known, is_private);
         for (path, item) in &after {
@@ -105,7 +108,8 @@ impl ProtectedFilesRecord {
         }
         for (path, item) in &self.protected {
             // A repository that is gone cannot execute anything.
-            let is_left = known.found.iter().any(|one| path.starts_with(&one.path));
+            let is_left = known.found.iter().any(|one| path.starts_with(&one.path))
+                || known.referenced.iter().any(|one| path.starts_with(one));
             if is_left && !after.contains_key(path) {
                 restore_entry(project, path, Some(item));
                 add_report_path(&mut told, path);
@@ -157,6 +161,11 @@ fn protected_entries(
                     collect_repository(&folder, path, 0, &mut all);
                 }
             }
+        }
+    }
+    for path in &git.referenced {
+        if let Ok(folder) = open_parent_dir(project, path) {
+            collect_tree(&folder, file_name(path), path, REFERENCED_DEPTH, &mut all);
         }
     }
     all
@@ -287,8 +296,12 @@ pub(super) fn read_file(folder: &impl AsFd, name: &OsStr) -> io::Result<Option<V
     Ok((bytes.len() as u64 <= MAX_FILE_BYTES).then_some(bytes))
 }
 
-/// Reads a whole file below a directory; no link is followed.
-pub(super) fn read_file_below(root: &impl AsFd, path: &Path) -> io::Result<Vec<u8>> {
+/// Reads a file below a directory up to a size; no link is followed.
+pub(super) fn read_file_below(
+    root: &impl AsFd,
+    path: &Path,
+    max_bytes: u64,
+) -> io::Result<Vec<u8>> {
     let folder = open_parent_dir(root, path)?;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = rustix::fs::openat(&folder, file_name(path), flags, Mode::empty())?;
@@ -297,7 +310,7 @@ pub(super) fn read_file_below(root: &impl AsFd, path: &Path) -> io::Result<Vec<u
         return Err(io::ErrorKind::InvalidInput.into());
     }
     let mut bytes = Vec::new();
-    File::from(file).read_to_end(&mut bytes)?;
+    File::from(file).take(max_bytes).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

@@ -14,6 +14,7 @@ use rustix::fs::{Dir, FileType, Mode, OFlags, openat};
 use serde::{Deserialize, Serialize};
 use unstuck_core::watched_files::WatchedFileKnowledge;
 
+use super::git_references;
 use super::path_lists::SandboxPathLists;
 use super::wire::CommandSteps;
 
@@ -73,6 +74,9 @@ pub struct GitDirs {
     /// If set, the scan stopped at its limit.
     #[serde(alias = "is_cut")]
     pub is_truncated: bool,
+    /// Paths in the project that their configuration names, and that git obeys: settings, hooks, attributes, programs.
+    #[serde(default)]
+    pub referenced: BTreeSet<PathBuf>,
 }
 
 /// The changes of git directories that an approved command is expected and allowed to make.
@@ -128,6 +132,13 @@ impl GitDirs {
                 }
             }
         }
+        found
+    }
+
+    /// Finds all repositories below a project, and what their configuration names in it.
+    pub fn find_with_references(project: &impl AsFd, root: &Path) -> Self {
+        let mut found = Self::find(project);
+        found.referenced = git_references::find_references(project, root, &found.found);
         found
     }
 

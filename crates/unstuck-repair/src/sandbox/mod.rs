@@ -9,6 +9,8 @@ mod config_injection;
 mod confinement_report;
 mod discarded_writes;
 pub(crate) mod git_dirs;
+mod git_references;
+mod git_settings;
 mod host_paths;
 mod init_process;
 mod launcher;

@@ -169,7 +169,7 @@ impl RepairExecutor {
             run_as,
             folder: job.folder.relative().to_owned(),
             steps: job.steps(),
-            git: GitDirs::find(job.root),
+            git: GitDirs::find_with_references(job.root, job.root.path()),
             watched_files: checked_files(job, &scratch).context("store the watched files")?,
             copies: Vec::new(),
         };

@@ -10,7 +10,8 @@ use unstuck_repair::environment::RepairEnvironment;
 use unstuck_repair::preview::{self, Preview, PreviewDraft, PreviewError, PreviewStore};
 use unstuck_repair::project_dir::{ProjectRoot, RepairWorkingDir};
 use unstuck_repair::sandbox::{
-    ConfinementLevel, NetworkAccess, OverlayDirs, SandboxProfile, protected_paths, run_as_user,
+    ConfinementLevel, GitDirs, NetworkAccess, OverlayDirs, SandboxProfile, protected_paths,
+    run_as_user,
 };
 
 use crate::process::{OutputSink, StopRequest};
@@ -89,6 +90,7 @@ impl RepairExecutor {
             timeout: trial.timeout,
             ..RepairJob::new(&approved, trial.root, trial.folder, environment)
         };
+        let references = GitDirs::find_with_references(trial.root, trial.root.path()).referenced;
         let mut watch = OverlayUsageWatch {
             draft: &draft,
             ticks: 0,
@@ -97,7 +99,12 @@ impl RepairExecutor {
         let ran = self.run_with(&job, &mut watch, stop).await?;
         let is_full = watch.is_full || draft.is_full();
         check_completed(&ran, is_full)?;
-        Ok(draft.finish(executed_command(trial, &ran), protected_paths(), now)?)
+        let protected: Vec<_> = protected_paths()
+            .iter()
+            .cloned()
+            .chain(references)
+            .collect();
+        Ok(draft.finish(executed_command(trial, &ran), &protected, now)?)
     }
 }
 

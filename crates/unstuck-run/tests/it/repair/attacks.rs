@@ -146,6 +146,62 @@ async fn injected_git_settings_never_survive() {
     }
 }
 
+/// Git executes what its configuration names in the work tree, too: included settings, hooks, programs.
+#[tokio::test]
+async fn files_that_git_settings_name_keep_their_contents() {
+    let attacks = [
+        (
+            ".gitconfig",
+            "include.path",
+            "../.gitconfig",
+            "printf 'EVIL' > .gitconfig",
+        ),
+        (
+            ".githooks",
+            "core.hooksPath",
+            ".githooks",
+            "mkdir .githooks; printf '#!/bin/sh\ntouch PWNED\n' > .githooks/post-commit; chmod +x .githooks/post-commit",
+        ),
+        (
+            "tools/hooks/post-commit",
+            "core.hooksPath",
+            "tools/hooks",
+            "printf '#!/bin/sh\ntouch PWNED\n' > tools/hooks/post-commit; chmod +x tools/hooks/post-commit",
+        ),
+        (
+            "tools/watch",
+            "core.fsmonitor",
+            "tools/watch",
+            "printf '#!/bin/sh\ntouch PWNED\n' > tools/watch",
+        ),
+        (
+            "post-commit",
+            "core.hooksPath",
+            ".",
+            "printf '#!/bin/sh\ntouch PWNED\n' > post-commit; chmod +x post-commit",
+        ),
+    ];
+    for (planted, name, value, line) in attacks {
+        let place = Place::new();
+        place.repository();
+        place.write("project/tools/watch", "#!/bin/sh\nexit 1\n");
+        place.write("project/tools/hooks/commit-msg", "#!/bin/sh\nexit 0\n");
+        for file in ["watch", "hooks/commit-msg"] {
+            place.make_executable(&format!("project/tools/{file}"));
+        }
+        place.git(&["config", name, value]);
+        let pwned = place.path("outside/pwned").display().to_string();
+        let line = line
+            .replace("EVIL", &fsmonitor(&place))
+            .replace("PWNED", &pwned);
+        let ran = place.run(&format!("{line}; echo built > built")).await;
+        assert_eq!(ran.status, ChildExitStatus::Exited(0), "{ran:#?}");
+        assert_eq!(Place::planted(&ran), [planted], "{ran:#?}");
+        assert!(place.path("project/built").exists());
+        assert!(!is_executed(&place), "{planted}");
+    }
+}
+
 #[tokio::test]
 async fn nested_repository_is_restored() {
     let place = Place::new();

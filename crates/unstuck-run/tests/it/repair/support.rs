@@ -73,6 +73,11 @@ impl Place {
         path
     }
 
+    pub(crate) fn make_executable(&self, name: &str) {
+        let mode = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(self.path(name), mode).unwrap();
+    }
+
     pub(crate) fn read(&self, name: &str) -> Option<String> {
         std::fs::read_to_string(self.path(name)).ok()
     }
