@@ -246,7 +246,7 @@ impl<'l> LayerReader<'l> {
             }
         };
         let folder = self.sources.folder(id).map(Path::to_owned);
-        self.settle(&mut tree, folder.as_deref());
+        self.apply_precedence(&mut tree, folder.as_deref());
         for (path, fault) in self.repair_trust.add_file(&class, &name, &tree) {
             self.report_error(&path, &fault);
         }
@@ -273,7 +273,7 @@ impl<'l> LayerReader<'l> {
     }
 
     /// Converts one source to the canonical form.
-    fn settle(&mut self, tree: &mut Table, folder: Option<&Path>) {
+    fn apply_precedence(&mut self, tree: &mut Table, folder: Option<&Path>) {
         let spelled = key_aliases::resolve_aliases(tree, folder);
         for (path, fault) in spelled.faults {
             self.report_error(&path, &fault);
@@ -421,7 +421,7 @@ impl<'l> LayerReader<'l> {
                 return;
             }
         };
-        self.settle(&mut tree, None);
+        self.apply_precedence(&mut tree, None);
         self.tree.remove(POLICY);
         merge::merge(&mut self.tree, tree);
     }

@@ -95,7 +95,7 @@ impl Config {
     /// If agents can write the configuration, the file must be inside the project: agents may not be able to read other
     /// files themselves.
     pub fn read_named_file(&self, key: &str, file: &Path) -> Result<String, FileError> {
-        let Some(folder) = self.project_folder(key) else {
+        let Some(folder) = self.project_directory(key) else {
             return read_named_text(file, MAX_TEXT);
         };
         let has_git = |folder: &&Path| folder.join(".git").symlink_metadata().is_ok();
@@ -111,7 +111,7 @@ impl Config {
     }
 
     /// Returns the directory of the file that sets a key, if agents can write it.
-    fn project_folder(&self, key: &str) -> Option<&Path> {
+    fn project_directory(&self, key: &str) -> Option<&Path> {
         let source = path::find_value(&self.tree, key)?.span.source;
         let folder = self.sources().folder(source);
         folder.filter(|_| self.projects.contains(&source))

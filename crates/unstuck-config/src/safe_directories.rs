@@ -56,9 +56,9 @@ fn resolve_dir(folder: &str) -> PathBuf {
 pub(crate) fn deserialize_list<'de, D: Deserializer<'de>>(
     from: D,
 ) -> Result<Vec<String>, D::Error> {
-    struct Folder(String);
+    struct DirectoryPattern(String);
 
-    impl<'de> Deserialize<'de> for Folder {
+    impl<'de> Deserialize<'de> for DirectoryPattern {
         fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
             let text = String::deserialize(from)?;
             let is_one =
@@ -71,7 +71,7 @@ pub(crate) fn deserialize_list<'de, D: Deserializer<'de>>(
         }
     }
 
-    let folders = Vec::<Folder>::deserialize(from)?;
+    let folders = Vec::<DirectoryPattern>::deserialize(from)?;
     Ok(folders.into_iter().map(|folder| folder.0).collect())
 }
 

@@ -17,7 +17,7 @@ pub fn serve(
 ) -> Result<ServerStats, FaultsError> {
     let server = FaultServer::start_with(script, options)?;
     if let Some(path) = port_file {
-        write_whole(path, &server.port().to_string())?;
+        write_replacing(path, &server.port().to_string())?;
     }
     wait_for_signal(|| announce(&server)).map_err(FaultsError::Start)?;
     Ok(server.stats())
@@ -28,7 +28,7 @@ pub fn serve(
     clippy::disallowed_methods,
     reason = "a file that the user names, and one next to it"
 )]
-fn write_whole(path: &Path, text: &str) -> Result<(), FaultsError> {
+fn write_replacing(path: &Path, text: &str) -> Result<(), FaultsError> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".new");
     std::fs::write(&beside, text).map_err(FaultsError::file(path))?;

@@ -9,8 +9,8 @@ use unstuck_store::StoreError;
 
 use crate::model::{
     Agent, AnswerResult, AttemptTexts, Budgets, CostEstimateResponse, EffectivePolicy,
-    FieldProblem, Lane, ModelSwitchResponse, Models, RepairPreview, RetryOptions, RetryPrompt,
-    RetryResult, Webhook, WebhookTestResult,
+    FieldProblem, ModelSwitchResponse, Models, RepairPreview, RetryOptions, RetryPrompt,
+    RetryResult, UpstreamStatus, Webhook, WebhookTestResult,
 };
 
 /// The future of a command.
@@ -157,5 +157,5 @@ pub trait Deeds: Send + Sync {
     fn test_webhook(&self, id: &str) -> CommandFuture<'_, WebhookTestResult>;
 
     /// Returns the upstream lanes of the gateway, or none without a gateway.
-    fn lanes(&self) -> CommandFuture<'_, Vec<Lane>>;
+    fn lanes(&self) -> CommandFuture<'_, Vec<UpstreamStatus>>;
 }

@@ -14,7 +14,6 @@ pub struct RepairPolicyChange {
     /// The key, such as `auto_approve`.
     pub field: &'static str,
     /// The new state, in one sentence.
-    #[serde(rename = "what")]
     pub description: String,
     /// True if the change allows more.
     pub widens: bool,

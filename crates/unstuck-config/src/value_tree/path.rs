@@ -147,7 +147,7 @@ pub(crate) fn find_entry<'t>(table: &'t Table, path: &str) -> Option<LocatedNode
                 node,
                 key_span: *key_at,
             };
-            rest_after(path, key).and_then(|rest| find_within(found, rest))
+            path_below(path, key).and_then(|rest| find_within(found, rest))
         },
     )
 }
@@ -164,7 +164,7 @@ fn find_within<'t>(found: LocatedNode<'t>, rest: &str) -> Option<LocatedNode<'t>
                 node,
                 key_span: node.span,
             };
-            let rest = rest_after(rest, node.id().unwrap_or(&number))?;
+            let rest = path_below(rest, node.id().unwrap_or(&number))?;
             find_within(item, rest)
         }),
         _ => None,
@@ -172,7 +172,7 @@ fn find_within<'t>(found: LocatedNode<'t>, rest: &str) -> Option<LocatedNode<'t>
 }
 
 /// Returns the rest of a path after a key.
-fn rest_after<'p>(path: &'p str, key: &str) -> Option<&'p str> {
+fn path_below<'p>(path: &'p str, key: &str) -> Option<&'p str> {
     let rest = path.strip_prefix(key)?;
     if rest.is_empty() {
         Some(rest)

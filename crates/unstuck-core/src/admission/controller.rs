@@ -229,7 +229,7 @@ impl AdmissionController {
         self.recent_calls.record(is_limited);
         match kind {
             Kind::RateLimit | Kind::RateLimitTimed => self.on_rate_limited(kind, stated, now),
-            kind if CircuitBreaker::counts_as_outage(kind) => {
+            kind if CircuitBreaker::is_outage(kind) => {
                 self.breaker.on_failure(now);
                 self.rate_controller.on_failure(kind, now);
             }

@@ -38,7 +38,8 @@ mod rate_controller;
 mod rate_limit_header_names;
 mod recent_rate_limits;
 mod response_rate_limits;
-pub mod simulation;
+#[cfg(test)]
+mod simulation;
 mod state;
 mod wait_queue;
 

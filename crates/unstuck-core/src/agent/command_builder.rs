@@ -249,7 +249,7 @@ impl Agent {
     fn command_template<'t>(&'t self, command: &'t [String]) -> CommandTemplate<'t> {
         match command {
             [] => CommandTemplate::from_parts(&self.file.call.command),
-            words => CommandTemplate::from_words(words),
+            words => CommandTemplate::from_args(words),
         }
     }
 

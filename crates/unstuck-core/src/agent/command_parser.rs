@@ -191,7 +191,7 @@ impl<'a> Invocation<'a> {
     fn interpret(&mut self) {
         let file = &self.agent.file;
         let mut words: Vec<(usize, FlagValueCertainty)> = self.words().collect();
-        let runs = self.take_run_words(&mut words);
+        let runs = self.take_run_subcommands(&mut words);
         self.headless = runs && !self.has_flag(&file.run.excluded_flags);
         self.model = self.last_value(&file.flags.model);
         let format = self.last_flag(&file.flags.format);
@@ -203,7 +203,7 @@ impl<'a> Invocation<'a> {
                 .or(self.last_value(&session.new)),
             resumes: self.has_flag(&session.id) || self.has_flag(&session.latest),
         };
-        self.take_resume_words(&mut words);
+        self.take_resume_subcommands(&mut words);
         self.prompt_at = self.find_prompt(&words);
     }
 
@@ -215,7 +215,7 @@ impl<'a> Invocation<'a> {
     }
 
     /// Returns true for a headless run; removes the words that request it.
-    fn take_run_words(&mut self, words: &mut Vec<(usize, FlagValueCertainty)>) -> bool {
+    fn take_run_subcommands(&mut self, words: &mut Vec<(usize, FlagValueCertainty)>) -> bool {
         let run = &self.agent.file.run;
         let is_among = |list: &[String], word: Option<&(usize, FlagValueCertainty)>| {
             word.is_some_and(|(at, _)| list.contains(&self.command[*at]))
@@ -238,7 +238,7 @@ impl<'a> Invocation<'a> {
     }
 
     /// Parses the resume subcommand and its conversation.
-    fn take_resume_words(&mut self, words: &mut Vec<(usize, FlagValueCertainty)>) {
+    fn take_resume_subcommands(&mut self, words: &mut Vec<(usize, FlagValueCertainty)>) {
         let Some(word) = &self.agent.file.session.subcommand else {
             return;
         };

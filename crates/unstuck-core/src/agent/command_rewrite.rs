@@ -90,7 +90,7 @@ impl ArgvEdit {
         }
     }
 
-    fn into_words(self) -> Vec<String> {
+    fn into_args(self) -> Vec<String> {
         let count = self.words.len();
         let mut out = Vec::with_capacity(count + self.inserted.len() + self.tail.len());
         let mut old = self.words.into_iter();
@@ -135,7 +135,7 @@ impl Invocation<'_> {
                 prompt.map_or(Ok(None), |prompt| self.set_prompt(&mut edit, prompt))?
             }
         };
-        let command = edit.into_words();
+        let command = edit.into_args();
         Ok(ChangedCommand { command, stdin })
     }
 
@@ -205,7 +205,7 @@ impl Invocation<'_> {
                     .unwrap_or_default();
                 edit.set(place.word, format!("{before}{text}"));
             }
-            PromptPosition::Words(words) => self.set_prompt_words(edit, words, text),
+            PromptPosition::Words(words) => self.set_prompt_args(edit, words, text),
             PromptPosition::File(flag) => {
                 edit.drop(flag.words.clone());
                 let name = self.agent.file.prompt.flags.first().cloned();
@@ -220,7 +220,7 @@ impl Invocation<'_> {
         Ok(None)
     }
 
-    fn set_prompt_words(&self, edit: &mut ArgvEdit, words: &[usize], text: &str) {
+    fn set_prompt_args(&self, edit: &mut ArgvEdit, words: &[usize], text: &str) {
         let Some((first, others)) = words.split_first() else {
             return;
         };

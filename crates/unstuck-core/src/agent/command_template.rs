@@ -85,7 +85,7 @@ enum TemplatePart<'t> {
 }
 
 impl<'t> CommandTemplate<'t> {
-    pub(super) fn from_words(words: &'t [String]) -> Self {
+    pub(super) fn from_args(words: &'t [String]) -> Self {
         let parts = words.iter().map(|word| TemplatePart::Word(word)).collect();
         Self { parts }
     }
@@ -227,7 +227,7 @@ mod tests {
             Placeholder::Args => Some(Vec::new()),
             _ => None,
         };
-        CommandTemplate::from_words(&words).fill(value).join(" ")
+        CommandTemplate::from_args(&words).fill(value).join(" ")
     }
 
     #[test]

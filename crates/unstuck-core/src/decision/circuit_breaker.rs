@@ -103,7 +103,7 @@ impl CircuitBreaker {
     /// True if a failure of this kind indicates that the upstream itself is down.
     ///
     /// Rate limits do not: they belong to one key, not to the upstream.
-    pub fn counts_as_outage(kind: Kind) -> bool {
+    pub fn is_outage(kind: Kind) -> bool {
         matches!(
             kind,
             Kind::ServerOverloaded

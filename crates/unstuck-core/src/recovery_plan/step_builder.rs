@@ -103,7 +103,7 @@ impl<'a> StepBuilder<'a> {
             (Some(command), _) => {
                 self.shell_call(self.quoting.render_str(command, &values).ok()?.trim())?
             }
-            (None, Some(fact)) => self.whole_call(template.role, fact)?,
+            (None, Some(fact)) => self.complete_tool_call(template.role, fact)?,
             (None, None) => {
                 let given = template.args.iter();
                 let given = given.map(|(name, value)| Some((name.as_str(), text(value)?)));
@@ -126,7 +126,7 @@ impl<'a> StepBuilder<'a> {
         ))
     }
 
-    fn whole_call(&self, role: ToolRole, fact: &str) -> Option<(String, Json)> {
+    fn complete_tool_call(&self, role: ToolRole, fact: &str) -> Option<(String, Json)> {
         let args = self.vars.calls.get(fact)?;
         let name = match role {
             ToolRole::Substitute => self.vars.values.get("substitute")?.as_str()?.to_owned(),

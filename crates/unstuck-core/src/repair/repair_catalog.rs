@@ -140,7 +140,7 @@ impl RepairCatalog {
         self.files.iter().flat_map(|file| &file.service)
     }
 
-    fn name_words(&self) -> impl Iterator<Item = &ScriptNameRule> {
+    fn script_name_rules(&self) -> impl Iterator<Item = &ScriptNameRule> {
         self.files.iter().flat_map(|file| &file.script_name)
     }
 
@@ -176,7 +176,7 @@ impl RepairCatalog {
         let any = |words: &[String]| words.iter().any(|one| parts.contains(one));
         let is_in =
             |word: &&ScriptNameRule| any(&word.words) && (word.with.is_empty() || any(&word.with));
-        self.name_words()
+        self.script_name_rules()
             .filter(is_in)
             .map(|word| word.effect)
             .collect()

@@ -366,13 +366,13 @@ impl<'b> RequirementResolver<'_, 'b> {
         if need.state == RequirementState::Missing && self.is_damaged(need) {
             need.state = RequirementState::Broken;
         }
-        if need.state == RequirementState::Broken && self.lacks_only_program(need) {
+        if need.state == RequirementState::Broken && self.misses_only_program(need) {
             need.state = RequirementState::Missing;
         }
     }
 
     /// Returns true if the only problem is a missing program in an environment whose interpreter exists.
-    fn lacks_only_program(&self, need: &Requirement<'b>) -> bool {
+    fn misses_only_program(&self, need: &Requirement<'b>) -> bool {
         let Some(path) = need.path.as_deref() else {
             return false;
         };

@@ -166,7 +166,7 @@ impl LockedPackage {
 
 /// Where a value is.
 #[derive(Clone, Copy)]
-struct Position<'v> {
+struct LockfilePosition<'v> {
     key: &'v str,
     is_source: bool,
     is_hash: bool,
@@ -228,7 +228,7 @@ impl<'r> LockReader<'r> {
         if !matches!(value, ConfigValue::Table(_)) {
             return None;
         }
-        let start = Position {
+        let start = LockfilePosition {
             key: "",
             is_source: self.rule.keys.is_empty(),
             is_hash: false,
@@ -252,7 +252,12 @@ impl<'r> LockReader<'r> {
         }
     }
 
-    fn visit(&mut self, value: &ConfigValue, at: Position<'_>, around: Option<&mut LockedPackage>) {
+    fn visit(
+        &mut self,
+        value: &ConfigValue,
+        at: LockfilePosition<'_>,
+        around: Option<&mut LockedPackage>,
+    ) {
         if self.depth > MAX_DEPTH {
             self.is_too_deep = true;
             return;
@@ -323,7 +328,7 @@ impl<'r> LockReader<'r> {
     }
 
     /// Adds a text outside of any package: the path to it is its identity.
-    fn add_text_without_package(&mut self, text: &str, at: Position<'_>) {
+    fn add_text_without_package(&mut self, text: &str, at: LockfilePosition<'_>) {
         let path: Vec<_> = self.path.iter().map(|key| visible(key)).collect();
         let mut value = LockedPackage::new(path.join("/"));
         self.add_text(text, at, &mut value);
@@ -333,14 +338,18 @@ impl<'r> LockReader<'r> {
         }
     }
 
-    fn position_of<'v>(&self, key: &'v str, around: Option<Position<'_>>) -> Position<'v> {
+    fn position_of<'v>(
+        &self,
+        key: &'v str,
+        around: Option<LockfilePosition<'_>>,
+    ) -> LockfilePosition<'v> {
         let is_hash = HASH_KEYS.contains(&key)
             || key.starts_with("checksum ")
             || around.is_some_and(|around| around.is_hash);
         let is_source = self.rule.keys.is_empty()
             || self.rule.keys.iter().any(|known| known == key)
             || around.is_some_and(|around| around.is_source);
-        Position {
+        LockfilePosition {
             key,
             is_source,
             is_hash,
@@ -396,7 +405,7 @@ impl<'r> LockReader<'r> {
         }
     }
 
-    fn add_text(&mut self, text: &str, at: Position<'_>, package: &mut LockedPackage) {
+    fn add_text(&mut self, text: &str, at: LockfilePosition<'_>, package: &mut LockedPackage) {
         if text.is_empty() {
             return;
         }

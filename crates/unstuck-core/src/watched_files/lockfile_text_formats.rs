@@ -35,7 +35,7 @@ pub(super) fn yarn_entries(text: &str) -> Option<Vec<LockEntry>> {
         if rest.is_empty() || rest.starts_with('#') {
             continue;
         }
-        let (words, is_key) = yarn_words(rest)?;
+        let (words, is_key) = yarn_tokens(rest)?;
         match (line.len() - rest.len(), words.as_slice(), is_key) {
             (0, names, true) if !names.is_empty() => {
                 entries.extend(entry.take());
@@ -73,7 +73,7 @@ pub(super) fn yarn_entries(text: &str) -> Option<Vec<LockEntry>> {
 }
 
 /// Returns the words of a line of yarn 1, and whether it ends in a colon.
-fn yarn_words(line: &str) -> Option<(Vec<String>, bool)> {
+fn yarn_tokens(line: &str) -> Option<(Vec<String>, bool)> {
     let mut words = Vec::new();
     let mut rest = line;
     loop {

@@ -33,14 +33,14 @@ impl Future for RunningCall {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Response<ResponseBody>> {
         let running = self.get_mut();
         if Pin::new(&mut running.ending).poll(context).is_ready() {
-            return Poll::Ready(running.cut_off_response());
+            return Poll::Ready(running.interrupted_response());
         }
         running.call.as_mut().poll(context)
     }
 }
 
 impl RunningCall {
-    fn cut_off_response(&self) -> Response<ResponseBody> {
+    fn interrupted_response(&self) -> Response<ResponseBody> {
         let told = ErrorResponse {
             status: StatusCode::SERVICE_UNAVAILABLE,
             code: Kind::NetworkError.name().to_owned(),

@@ -80,7 +80,7 @@ impl GatewayCall {
         if let Some(permit) = account.permit.take() {
             permit.release_failed(diagnosis.kind, diagnosis.retry_after, &seen);
         }
-        if CircuitBreaker::counts_as_outage(diagnosis.kind) {
+        if CircuitBreaker::is_outage(diagnosis.kind) {
             self.state
                 .health
                 .get(&self.upstream_url(tries))
@@ -416,7 +416,7 @@ impl GatewayCall {
                 wait
             }
             FailoverAction::FailOver(target) => {
-                if CircuitBreaker::counts_as_outage(diagnosis.kind) {
+                if CircuitBreaker::is_outage(diagnosis.kind) {
                     let usual = self.state.settings.limits.fallback_after;
                     let health = self.state.health.get(&self.upstream_url(tries));
                     health.postpone_turn(now, (usual / 5, usual * 2));

@@ -133,7 +133,7 @@ impl GatewayCall {
         let health = self.state.health.get(&url);
         let (mut since, start) = (clock::timestamp_now(), Instant::now());
         let mut until = start + wait;
-        let is_down = CircuitBreaker::counts_as_outage(kind);
+        let is_down = CircuitBreaker::is_outage(kind);
         let mut heard = health.subscribe();
         heard.mark_unchanged();
         loop {

@@ -107,7 +107,8 @@ impl UpstreamAttemptSender<'_> {
         } else {
             // Some send the head at once and announce a body that comes only when it is complete.
             let left = self.head_timeout.saturating_sub(started.elapsed());
-            self.read_whole(response, left.max(self.limits.stall)).await
+            self.read_complete(response, left.max(self.limits.stall))
+                .await
         }
     }
 
@@ -135,7 +136,7 @@ impl UpstreamAttemptSender<'_> {
         failed(UpstreamError::refused(self.protocol, head, read.freeze()))
     }
 
-    async fn read_whole(
+    async fn read_complete(
         &self,
         response: Response<UpstreamResponseBody>,
         first: Duration,

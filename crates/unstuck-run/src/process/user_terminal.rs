@@ -70,7 +70,7 @@ impl UserTerminal {
     }
 
     /// Returns true if the child has the terminal.
-    pub(super) fn is_given_to_child(&self) -> bool {
+    pub(super) fn is_lent_to_child(&self) -> bool {
         self.is_given
     }
 

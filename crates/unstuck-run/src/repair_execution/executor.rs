@@ -184,7 +184,7 @@ impl RepairExecutor {
         let (link, theirs) =
             SandboxConnection::open(&order, job).context("connect to the sandbox")?;
         let spec = self.process_spec(job, environment);
-        let mut stdin = Stdin::passed_through(theirs);
+        let mut stdin = Stdin::handed_over(theirs);
         let ended = self.supervisor.run(&spec, &mut stdin, sink, stop).await?;
         drop(stdin);
         let mut told = link.read_report().context("read the sandbox report")?;

@@ -10,7 +10,7 @@ use utoipa_axum::routes;
 use super::extractors::PathParams;
 use crate::auth::RequireAdmin;
 use crate::model::{
-    Agent, Budgets, Lane, ListPage, Models, ProblemDetails, StrategySuccessRate, Webhook,
+    Agent, Budgets, ListPage, Models, ProblemDetails, StrategySuccessRate, UpstreamStatus, Webhook,
     WebhookTestResult,
 };
 use crate::queries;
@@ -90,7 +90,7 @@ async fn list_learned(web: State<Arc<WebState>>) -> Result<Response, ProblemDeta
     get,
     path = "/api/upstreams",
     tag = "settings",
-    responses((status = OK, description = "One item for each upstream, key and model.", body = ListPage<Lane>))
+    responses((status = OK, description = "One item for each upstream, key and model.", body = ListPage<UpstreamStatus>))
 )]
 async fn list_upstreams(State(web): State<Arc<WebState>>) -> Result<Response, ProblemDetails> {
     web.json_response(&ListPage::single(web.deeds().lanes().await?))

@@ -23,7 +23,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<WebState>> {
 /// The dimension to group by.
 #[derive(Debug, Clone, Copy, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-enum By {
+enum CostDimension {
     /// By day (UTC).
     #[default]
     Day,
@@ -46,7 +46,7 @@ enum By {
 struct SpendingReportQuery {
     /// Dimension to group by; the default is `day`.
     #[param(inline)]
-    by: By,
+    by: CostDimension,
     /// Start, rounded down to the hour.
     #[param(value_type = Option<String>, format = DateTime)]
     since: Option<Timestamp>,
@@ -75,12 +75,12 @@ async fn list_spending(
     };
     let query = SpendingQuery {
         group_by: match asked.by {
-            By::Day => CostGroupBy::Day,
-            By::Project => CostGroupBy::Project,
-            By::Run => CostGroupBy::Run,
-            By::Session => CostGroupBy::Session,
-            By::Model => CostGroupBy::Model,
-            By::Upstream => CostGroupBy::Upstream,
+            CostDimension::Day => CostGroupBy::Day,
+            CostDimension::Project => CostGroupBy::Project,
+            CostDimension::Run => CostGroupBy::Run,
+            CostDimension::Session => CostGroupBy::Session,
+            CostDimension::Model => CostGroupBy::Model,
+            CostDimension::Upstream => CostGroupBy::Upstream,
         },
         since: asked.since,
         until: asked.until,

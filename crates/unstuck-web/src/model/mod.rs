@@ -67,6 +67,6 @@ pub use session::{
 };
 pub use success_rate::StrategySuccessRate;
 pub use upstream_status::{
-    BreakerStatus, Lane, LimitWindow, SubscriptionUsage, UpstreamCallCounts,
+    BreakerStatus, LimitWindow, SubscriptionUsage, UpstreamCallCounts, UpstreamStatus,
 };
 pub use webhook::{Webhook, WebhookTestResult};

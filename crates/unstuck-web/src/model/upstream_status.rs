@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 /// The state of an upstream for one key and model.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Lane {
+pub struct UpstreamStatus {
     /// Upstream.
     pub upstream: String,
     /// Model; empty if none was named.
@@ -41,7 +41,7 @@ pub struct Lane {
     pub counts: UpstreamCallCounts,
 }
 
-impl Lane {
+impl UpstreamStatus {
     /// Creates the lane of an upstream and a model from its admission state.
     pub fn from_state(upstream: String, model: String, state: AdmissionState) -> Self {
         let counts = state.counts;

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::chart;
 use super::layout::{self, NavItem, PageFrame};
 use super::parts::{empty_state, escalation, money, run_tables, upstream_table};
-use crate::model::{EscalationResponse, Lane, Run, SessionResponse, UsageTotals};
+use crate::model::{EscalationResponse, Run, SessionResponse, UpstreamStatus, UsageTotals};
 use crate::queries::RunStatusCounts;
 
 /// Data of the page.
@@ -20,7 +20,7 @@ pub(crate) struct OverviewPage {
     /// Number of runs by status.
     pub(crate) counts: RunStatusCounts,
     /// Lanes of the gateway.
-    pub(crate) lanes: Vec<Lane>,
+    pub(crate) lanes: Vec<UpstreamStatus>,
     /// Address of the gateway.
     pub(crate) gateway: String,
     /// Ended runs, the newest first.

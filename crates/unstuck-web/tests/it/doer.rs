@@ -16,8 +16,8 @@ use unstuck_web::commands::{
 };
 use unstuck_web::model::{
     Agent, AnswerResult, AttemptTexts, BudgetResponse, Budgets, CostEstimateResponse,
-    EffectivePolicy, Lane, ModelSwitchResponse, Models, PolicyOrigin, RepairPreview, RetryPrompt,
-    RetryResult, Webhook, WebhookTestResult,
+    EffectivePolicy, ModelSwitchResponse, Models, PolicyOrigin, RepairPreview, RetryPrompt,
+    RetryResult, UpstreamStatus, Webhook, WebhookTestResult,
 };
 use unstuck_web::queries::{set_policy, stored_policy};
 
@@ -270,7 +270,7 @@ impl Deeds for Doer {
         })
     }
 
-    fn lanes(&self) -> CommandFuture<'_, Vec<Lane>> {
+    fn lanes(&self) -> CommandFuture<'_, Vec<UpstreamStatus>> {
         Box::pin(async { Ok(Vec::new()) })
     }
 }

@@ -32,7 +32,7 @@ use crate::{async_runtime, clock};
 pub(crate) struct CostArgs {
     /// Group the results by this key
     #[arg(long, value_enum, default_value_t, value_name = "KEY")]
-    by: By,
+    by: CostDimension,
 
     /// Only calls within this period, such as 7d; rounded to whole hours
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
@@ -48,7 +48,7 @@ pub(crate) struct CostArgs {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-enum By {
+enum CostDimension {
     /// By day, in UTC
     #[default]
     Day,
@@ -64,7 +64,7 @@ enum By {
     Upstream,
 }
 
-impl By {
+impl CostDimension {
     const fn group_by(self) -> CostGroupBy {
         match self {
             Self::Day => CostGroupBy::Day,
@@ -132,7 +132,7 @@ fn as_json(spent: &CostSummary) -> Value {
         "calls": spent.calls,
         "recovered": spent.recovered,
         "failed": spent.failed,
-        "tries": spent.tries,
+        "api_attempts": spent.tries,
         "input_tokens": spent.input_tokens,
         "cached_tokens": spent.cached_tokens,
         "output_tokens": spent.output_tokens,
@@ -141,7 +141,7 @@ fn as_json(spent: &CostSummary) -> Value {
     })
 }
 
-fn table(by: By, lines: &[CostSummary], out: &mut Output) -> Result<()> {
+fn table(by: CostDimension, lines: &[CostSummary], out: &mut Output) -> Result<()> {
     let names: Vec<_> = lines.iter().map(|line| by.name(&line.id)).collect();
     let widths = names.iter().map(|name| name.chars().count());
     let width = widths.chain([by.title().len(), 5]).max().unwrap_or(0);

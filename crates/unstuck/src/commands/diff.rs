@@ -197,7 +197,7 @@ impl TreeDiff {
             "root": self.snapshots.root(),
             "from": self.compared.from,
             "to": self.to,
-            "to_is_now": matches!(self.compared.to, ComparisonEnd::WorkTree(_)),
+            "to_is_work_tree": matches!(self.compared.to, ComparisonEnd::WorkTree(_)),
             "files": self.files()?,
         });
         if !only_stat {

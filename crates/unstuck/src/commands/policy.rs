@@ -113,7 +113,7 @@ fn policy_summary(policy: &RetryPolicy) -> String {
     };
     if let Some(time) = policy.give_up_after {
         let time = HumanDuration(time);
-        let waits = waits_text(policy);
+        let waits = backoff_text(policy);
         return format!("retries for {time} without progress, after {waits}; {model}");
     }
     let retries = if policy.max_retries == 1 {
@@ -124,12 +124,12 @@ fn policy_summary(policy: &RetryPolicy) -> String {
     format!(
         "{} {retries} after {}; {model}",
         policy.max_retries,
-        waits_text(policy)
+        backoff_text(policy)
     )
 }
 
 /// Renders the delays before each retry, without jitter.
-fn waits_text(policy: &RetryPolicy) -> String {
+fn backoff_text(policy: &RetryPolicy) -> String {
     let backoff = policy.backoff();
     let count = match policy.give_up_after {
         Some(_) => 8,
@@ -190,7 +190,7 @@ fn waits_in_full(policy: &RetryPolicy) -> String {
     if policy.max_retries == 0 && policy.give_up_after.is_none() {
         return "none".to_owned();
     }
-    let (waits, jitter) = (waits_text(policy), serde_name(&policy.jitter));
+    let (waits, jitter) = (backoff_text(policy), serde_name(&policy.jitter));
     format!("{waits} (cap {} s, jitter {jitter})", policy.max_backoff)
 }
 

@@ -50,7 +50,7 @@ pub(crate) struct TrustArgs {
 #[derive(Serialize)]
 struct TrustJson<'a> {
     project: String,
-    standing: &'static str,
+    status: &'static str,
     config: String,
     hash: Option<String>,
     #[serde(flatten)]
@@ -83,7 +83,7 @@ pub(crate) fn run(args: &TrustArgs, config: &Config, out: &mut Output) -> Result
     if args.json {
         return out.write_json(&TrustJson {
             project: root.display().to_string(),
-            standing: status_name(&word),
+            status: status_name(&word),
             config: project.files(),
             hash: config.project_recovery().map(|said| said.hash()),
             contents: &shown,
@@ -114,7 +114,7 @@ fn settings_only(
     if args.json {
         return out.write_json(&serde_json::json!({
             "project": project.root.display().to_string(),
-            "standing": if is_trusted { "trusted" } else { "unknown" },
+            "status": if is_trusted { "trusted" } else { "unknown" },
             "commands": commands,
         }));
     }
@@ -260,7 +260,7 @@ fn print_trusted(
 fn forget(project: &ProjectWithTrustRecord<'_>, json: bool, out: &mut Output) -> Result<()> {
     let had = project.forget()?;
     if json {
-        return out.write_json(&serde_json::json!({ "forgotten": had }));
+        return out.write_json(&serde_json::json!({ "revoked": had }));
     }
     let root = abbreviate_home(&project.root.display().to_string());
     if had {

@@ -56,7 +56,7 @@ Exit codes: 0 all delivered; 1 some failed.")]
 struct TestArgs {
     /// Only targets that are notified about this event
     #[arg(long, value_enum, value_name = "EVENT")]
-    on: Option<On>,
+    on: Option<EventChoice>,
 
     /// Send JSON to this URL instead of the configured targets
     #[arg(long, value_name = "URL")]
@@ -93,7 +93,7 @@ struct FlushArgs {}
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 #[value(rename_all = "snake_case")]
-enum On {
+enum EventChoice {
     /// A run needs human input
     Escalation,
     /// A request was resolved
@@ -104,13 +104,13 @@ enum On {
     RunFinished,
 }
 
-impl From<On> for NotificationEvent {
-    fn from(on: On) -> Self {
+impl From<EventChoice> for NotificationEvent {
+    fn from(on: EventChoice) -> Self {
         match on {
-            On::Escalation => Self::Escalation,
-            On::Resolved => Self::Resolved,
-            On::Recovered => Self::Recovered,
-            On::RunFinished => Self::RunFinished,
+            EventChoice::Escalation => Self::Escalation,
+            EventChoice::Resolved => Self::Resolved,
+            EventChoice::Recovered => Self::Recovered,
+            EventChoice::RunFinished => Self::RunFinished,
         }
     }
 }
@@ -189,7 +189,7 @@ fn test(args: &TestArgs, config: &Config, out: &mut Output) -> Result<ExitCode> 
 }
 
 /// Builds a subscription for a URL from the command line, which may reach private networks.
-fn hook_for_url(url: &str, on: Option<On>, config: &Config) -> Subscription {
+fn hook_for_url(url: &str, on: Option<EventChoice>, config: &Config) -> Subscription {
     let configured = notifications::hooks(config).into_iter();
     let mut same = configured.filter_map(|hook| match hook.target {
         NotificationTarget::Address(address) if address.url.as_deref() == Some(url) => {

@@ -35,7 +35,7 @@ pub(crate) fn ask_trust(config: &Config, root: &Path) -> Result<()> {
         && let Some(shown) = TrustContents::of_project(&project)?
     {
         let text = question_text(&project, &standing, &shown);
-        if ask_on(terminal, &text, "Trust the current version?")? {
+        if ask_on_terminal(terminal, &text, "Trust the current version?")? {
             project.accept(shown.baseline)?
         } else {
             project.decline()?
@@ -49,7 +49,7 @@ pub(crate) fn confirm(text: &str, question: &str) -> Option<bool> {
     if detect_nested_run().is_some() {
         return None;
     }
-    ask_on(terminal()?, text, question).ok()
+    ask_on_terminal(terminal()?, text, question).ok()
 }
 
 /// Opens the controlling terminal if this program may use it now.
@@ -97,7 +97,7 @@ fn question_text(
     lines.join("\n")
 }
 
-fn ask_on(mut terminal: File, text: &str, question: &str) -> Result<bool> {
+fn ask_on_terminal(mut terminal: File, text: &str, question: &str) -> Result<bool> {
     let mut to = AutoStream::new(terminal.try_clone()?, ColorChoice::Auto);
     write!(to, "{text}\n{question} [y/N] ")?;
     to.flush()?;

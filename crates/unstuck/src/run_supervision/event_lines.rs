@@ -25,7 +25,7 @@ pub(super) fn event_lines(event: &Event, recovery: &SessionState, option: &str) 
         // An exit code that is a result rather than a failure needs no line.
         Event::AttemptFailed(attempt) if attempt.diagnosis.kind == Kind::None => Vec::new(),
         Event::AttemptFailed(attempt) => vec![attempt_failed_line(attempt)],
-        Event::EscalationOpened(asked) if waits_for_human(recovery) => {
+        Event::EscalationOpened(asked) if is_waiting_for_human(recovery) => {
             let mut lines = escalation_lines(&asked.reason, recovery, option);
             lines.push("waiting for you to fix this (Ctrl-C to stop)".to_owned());
             lines
@@ -80,7 +80,7 @@ fn resumed_lines(after: &str, recovery: &SessionState) -> Vec<String> {
 }
 
 /// True if the process keeps waiting for human input.
-fn waits_for_human(recovery: &SessionState) -> bool {
+fn is_waiting_for_human(recovery: &SessionState) -> bool {
     recovery.spec().options["wait"] == true
 }
 

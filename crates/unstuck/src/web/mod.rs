@@ -33,8 +33,8 @@ use unstuck_web::commands::{
     SwitchModel,
 };
 use unstuck_web::model::{
-    Agent, AnswerResult, AttemptTexts, Budgets, CostEstimateResponse, EffectivePolicy, Lane,
-    ModelSwitchResponse, Models, RepairPreview, RetryPrompt, RetryResult, Webhook,
+    Agent, AnswerResult, AttemptTexts, Budgets, CostEstimateResponse, EffectivePolicy,
+    ModelSwitchResponse, Models, RepairPreview, RetryPrompt, RetryResult, UpstreamStatus, Webhook,
     WebhookTestResult,
 };
 use unstuck_web::{WebOptions, WebState};
@@ -254,9 +254,10 @@ impl Deeds for Doer {
         Box::pin(configured_resources::test_webhook(self, id.to_owned()))
     }
 
-    fn lanes(&self) -> CommandFuture<'_, Vec<Lane>> {
+    fn lanes(&self) -> CommandFuture<'_, Vec<UpstreamStatus>> {
         let lanes = self.0.gateway.lane_states(clock::now().at).into_iter();
-        let lanes = lanes.map(|(upstream, model, state)| Lane::from_state(upstream, model, state));
+        let lanes = lanes
+            .map(|(upstream, model, state)| UpstreamStatus::from_state(upstream, model, state));
         let lanes = lanes.collect();
         Box::pin(async { Ok(lanes) })
     }

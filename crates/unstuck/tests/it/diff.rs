@@ -185,7 +185,7 @@ fn json_has_the_files_and_the_patch() {
     let told: serde_json::Value =
         serde_json::from_str(&place.diff(&["k3v9/1", "--json"]).stdout).unwrap();
     assert_eq!(told["id"], "k3v9x0m2qa/1");
-    assert_eq!(told["to_is_now"], false);
+    assert_eq!(told["to_is_work_tree"], false);
     let file =
         serde_json::json!([{ "path": "a.txt", "change": "modified", "added": 1, "removed": 1 }]);
     assert_eq!(told["files"], file);

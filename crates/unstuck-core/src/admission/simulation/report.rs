@@ -4,34 +4,34 @@ use std::time::Duration;
 
 /// The results of a simulation.
 #[derive(Debug, Clone, Default)]
-pub struct Report {
+pub(crate) struct Report {
     /// The events in each tenth of a second.
-    pub tenths: Vec<TenthSecondCounts>,
+    pub(crate) tenths: Vec<TenthSecondCounts>,
     /// Calls that succeeded in the end.
-    pub succeeded: u64,
+    pub(crate) succeeded: u64,
     /// Calls that failed permanently.
-    pub given_up: u64,
+    pub(crate) given_up: u64,
     /// Times from the first failure of a call to its success.
-    pub recoveries: Vec<Duration>,
+    pub(crate) recoveries: Vec<Duration>,
     /// Durations of calls, for clients outside the busy session.
-    pub responses: Vec<Duration>,
+    pub(crate) responses: Vec<Duration>,
 }
 
 /// The events in a tenth of a second.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct TenthSecondCounts {
+pub(crate) struct TenthSecondCounts {
     /// Calls started by clients.
-    pub offered: u32,
+    pub(crate) offered: u32,
     /// Attempts that reached the upstream.
-    pub sent: u32,
+    pub(crate) sent: u32,
     /// Successful attempts.
-    pub good: u32,
+    pub(crate) good: u32,
     /// Failed attempts.
-    pub failed: u32,
+    pub(crate) failed: u32,
     /// Attempts that failed at the rate limit; included in `failed`.
-    pub limited: u32,
+    pub(crate) limited: u32,
     /// Calls held by admission control.
-    pub waiting: u32,
+    pub(crate) waiting: u32,
 }
 
 impl Report {
@@ -44,7 +44,7 @@ impl Report {
     }
 
     /// Returns the average number per second between two times.
-    pub fn per_second(
+    pub(crate) fn per_second(
         &self,
         from: f64,
         until: f64,
@@ -55,7 +55,7 @@ impl Report {
     }
 
     /// Returns the lowest throughput per second of any window of this length between two times.
-    pub fn least_goodput(&self, window: f64, from: f64, until: f64) -> f64 {
+    pub(crate) fn least_goodput(&self, window: f64, from: f64, until: f64) -> f64 {
         let starts = (0..).map(|step| from + f64::from(step) / 10.0);
         starts
             .take_while(|start| start + window <= until + 1e-9)
@@ -64,7 +64,7 @@ impl Report {
     }
 
     /// Returns the seconds after `end` until throughput is back, with hardly any failures, for a second.
-    pub fn time_to_recovery(&self, end: f64, goodput: f64) -> Option<f64> {
+    pub(crate) fn time_to_recovery(&self, end: f64, goodput: f64) -> Option<f64> {
         let last = self.tenths.len() as f64 / 10.0 - 1.0;
         let starts = (0..).map(|step| f64::from(step) / 10.0);
         starts
@@ -79,7 +79,7 @@ impl Report {
     }
 
     /// Returns the seconds after `end` until no call is held any more.
-    pub fn time_until_queue_empty(&self, end: f64) -> Option<f64> {
+    pub(crate) fn time_until_queue_empty(&self, end: f64) -> Option<f64> {
         let first = index(end);
         let after = self.tenths.get(first..)?.iter();
         let found = after.enumerate().find(|(_, tenth)| tenth.waiting == 0);
@@ -87,7 +87,7 @@ impl Report {
     }
 
     /// The share of calls that succeeded.
-    pub fn success(&self) -> f64 {
+    pub(crate) fn success(&self) -> f64 {
         self.succeeded as f64 / (self.succeeded + self.given_up).max(1) as f64
     }
 
@@ -98,7 +98,7 @@ impl Report {
 }
 
 /// Returns the percentile of the times.
-pub fn percentile(times: &[Duration], share: f64) -> Duration {
+pub(crate) fn percentile(times: &[Duration], share: f64) -> Duration {
     let mut sorted = times.to_vec();
     sorted.sort_unstable();
     let at = whole(share * sorted.len().saturating_sub(1) as f64);

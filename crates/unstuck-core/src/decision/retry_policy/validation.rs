@@ -15,7 +15,6 @@ pub struct PolicyProblem {
     /// The given value.
     pub value: String,
     /// The allowed values.
-    #[serde(rename = "why")]
     pub expected: String,
 }
 

@@ -305,7 +305,7 @@ impl<'a> ChildAttempt<'a> {
             .streams
             .terminal
             .as_ref()
-            .is_some_and(|terminal| terminal.is_given_to_child());
+            .is_some_and(|terminal| terminal.is_lent_to_child());
         let ended_by_key = had_terminal && self.end_cause.is_none() && end.status.is_interrupt();
         ProcessResult {
             was_interrupted: self.is_interrupted || ended_by_key,

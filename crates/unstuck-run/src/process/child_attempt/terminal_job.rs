@@ -40,7 +40,7 @@ impl ChildAttempt<'_> {
             self.grant_terminal(child);
             return Ok(());
         }
-        let was_away = terminal.is_given_to_child();
+        let was_away = terminal.is_lent_to_child();
         terminal.reclaim();
         if was_away || !terminal.is_in_own_foreground() {
             let continued = SignalKind::from_raw(Signal::CONT.as_raw());

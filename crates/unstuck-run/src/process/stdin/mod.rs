@@ -77,7 +77,7 @@ impl Stdin {
     }
 
     /// Passes a descriptor to the child unchanged: nothing is read from it before, and nothing is stored.
-    pub fn passed_through(descriptor: OwnedFd) -> Self {
+    pub fn handed_over(descriptor: OwnedFd) -> Self {
         Self(StdinSource::Device(descriptor))
     }
 

@@ -9,7 +9,7 @@ use unstuck_core::event::{ConfigRejected, ConfigReloaded, EscalationKind, Escala
 use unstuck_core::pipeline::role_changes;
 use unstuck_core::project_settings_snapshot::ProjectSettingsSnapshot;
 
-use super::resume::kept_budgets_warning;
+use super::resume::unapplied_budgets_warning;
 use super::{PipelineExecution, PipelineRunner, PipelineSpec};
 use crate::blobs::{BlobStore, content_hash};
 use crate::runner::error::RunError;
@@ -102,7 +102,7 @@ impl PipelineRunner<'_> {
                         now.revert_raised_budgets(&before.to_started_event(self.knowledge.version));
                     if !raised.is_empty() {
                         self.with_reporter(|reporter| {
-                            reporter.note(&kept_budgets_warning(&raised))
+                            reporter.note(&unapplied_budgets_warning(&raised))
                         });
                     }
                 }

@@ -44,7 +44,7 @@ impl PipelineRunner<'_> {
         let mut plan = (*self.plan()).clone();
         let raised = plan.revert_raised_budgets(pipeline.plan());
         if !raised.is_empty() {
-            self.with_reporter(|reporter| reporter.note(&kept_budgets_warning(&raised)));
+            self.with_reporter(|reporter| reporter.note(&unapplied_budgets_warning(&raised)));
         }
         self.save_settings(&plan);
         self.plan.replace(Rc::new(plan));
@@ -96,7 +96,7 @@ impl PipelineRunner<'_> {
 }
 
 /// Returns the warning that budgets raised in the configuration of a resumed run are not in effect.
-pub(super) fn kept_budgets_warning(raised: &[String]) -> String {
+pub(super) fn unapplied_budgets_warning(raised: &[String]) -> String {
     format!(
         "raised since the run began; takes effect in the next run: {}; to raise the budget of this run, approve \
          its request (`unstuck approve`)",

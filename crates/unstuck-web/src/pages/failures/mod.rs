@@ -225,7 +225,7 @@ fn summary_figures(view: &FailuresPage, failed: u64, tries: u64) -> Markup {
                 div class="card tile" { span class="big" { (Unit::Share.format(rate)) } span class="name" { "failure rate" } }
                 div class="card tile" { span class="big" { (saved.runs) } span class="name" { "runs recovered" } }
                 div class="card tile" { span class="big" { (recovery_statistics::short_time(&view.recovery)) } span class="name" { "median time to recovery" } }
-                div class="card tile" { span class="big" { "≈ " (saved.person_minutes(view.query.minutes())) } span class="name" { "of manual work saved" } }
+                div class="card tile" { span class="big" { "≈ " (saved.human_minutes(view.query.minutes())) } span class="name" { "of manual work saved" } }
             }
         }
     }

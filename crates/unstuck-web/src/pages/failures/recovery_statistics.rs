@@ -52,7 +52,7 @@ pub(crate) struct RecoverySavings {
 
 impl RecoverySavings {
     /// Returns the time saved if a person had restarted each run.
-    pub(crate) fn person_minutes(&self, each: f64) -> String {
+    pub(crate) fn human_minutes(&self, each: f64) -> String {
         let minutes = self.runs as f64 * each;
         if minutes < 120.0 {
             format!("{minutes:.0} min")
@@ -163,7 +163,7 @@ fn savings(view: &FailuresPage) -> Markup {
             h2 { "Estimated savings" }
             dl class="kv" {
                 dt { "Manual work" }
-                dd { span class="strong" { "≈ " (saved.person_minutes(minutes)) }
+                dd { span class="strong" { "≈ " (saved.human_minutes(minutes)) }
                     div class="small dim" { (money::pluralize(saved.runs, "run")) " that recovered without human input × " (minutes) " minutes to notice and restart each" } }
                 dt { "Money" }
                 dd { span class="strong" { "at most " (money::usd(saved.cost_usd)) }

@@ -7,11 +7,11 @@ use unstuck_core::Timestamp;
 
 use super::icon::Icon;
 use super::{badge, money, run_tables, sanitized_text, time};
-use crate::model::{Lane, LimitWindow};
+use crate::model::{LimitWindow, UpstreamStatus};
 use crate::pages::chart;
 
 /// Renders the lanes as a table.
-pub(crate) fn lane_table(all: &[Lane], now: Timestamp) -> Markup {
+pub(crate) fn lane_table(all: &[UpstreamStatus], now: Timestamp) -> Markup {
     html! {
         div class="card flush" {
             table class="table folds" {
@@ -26,7 +26,7 @@ pub(crate) fn lane_table(all: &[Lane], now: Timestamp) -> Markup {
     }
 }
 
-fn lane_row(lane: &Lane, now: Timestamp) -> Markup {
+fn lane_row(lane: &UpstreamStatus, now: Timestamp) -> Markup {
     let counts = &lane.counts;
     html! {
         tr data-key={ "lane-" (lane.upstream) "-" (lane.model) } {
@@ -42,7 +42,7 @@ fn lane_row(lane: &Lane, now: Timestamp) -> Markup {
 }
 
 /// Renders the state of a lane: the circuit breaker takes precedence over limits.
-fn lane_state(lane: &Lane, now: Timestamp) -> Markup {
+fn lane_state(lane: &UpstreamStatus, now: Timestamp) -> Markup {
     let cooling = lane.cool_down_until.filter(|until| *until > now);
     html! {
         @match (lane.breaker.state.as_str(), cooling) {
@@ -64,7 +64,7 @@ fn lane_state(lane: &Lane, now: Timestamp) -> Markup {
     }
 }
 
-fn lane_limits(lane: &Lane, now: Timestamp) -> Markup {
+fn lane_limits(lane: &UpstreamStatus, now: Timestamp) -> Markup {
     let windows = [
         ("requests", &lane.requests),
         ("tokens", &lane.tokens),

@@ -481,7 +481,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
             .collect()
     }
 
-    fn lane(&self, upstream: &str, breaker: &str) -> Lane {
+    fn lane(&self, upstream: &str, breaker: &str) -> UpstreamStatus {
         let window = |limit: u64, remaining| {
             Some(LimitWindow {
                 limit: Some(limit),
@@ -489,7 +489,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
                 reset: after(31),
             })
         };
-        Lane {
+        UpstreamStatus {
             upstream: self.id(upstream),
             model: self.id("claude-sonnet-5-5"),
             breaker: BreakerStatus {

@@ -14,13 +14,13 @@ pub(crate) fn run_if_agent(arguments: &[OsString]) -> Option<u8> {
     }
     let mut arguments = arguments.get(2..)?.to_vec();
     // The API ends with the demo; a session resumed later starts its own.
-    let _later = restart_api_if_gone(&mut arguments);
+    let _later = restart_api_if_stopped(&mut arguments);
     let code = unstuck_faults::scripted_agent::main(arguments);
     Some(u8::try_from(code).unwrap_or(1))
 }
 
 /// Starts a new API if the given one is gone, and substitutes its address in the arguments.
-fn restart_api_if_gone(arguments: &mut [OsString]) -> Option<FaultServer> {
+fn restart_api_if_stopped(arguments: &mut [OsString]) -> Option<FaultServer> {
     let at = arguments.iter().position(|word| word == "--api")? + 1;
     let address = arguments.get(at)?.to_str()?.strip_prefix("http://")?;
     if TcpStream::connect(address).is_ok() {

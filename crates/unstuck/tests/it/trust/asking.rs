@@ -53,7 +53,7 @@ fn yes_is_remembered_and_asked_once() {
     ] {
         assert!(seen.contains(line), "{seen}");
     }
-    assert_eq!(place.standing(), "trusted");
+    assert_eq!(place.trust_status(), "trusted");
     let (seen, _) = at_terminal(&place, &EXEC, "");
     assert!(!seen.contains(QUESTION), "{seen}");
     place.write("unstuck.toml", &SECTION.replace("npm ci", "npm install"));
@@ -66,7 +66,7 @@ fn yes_is_remembered_and_asked_once() {
         seen.contains("+ `npm install` runs without approval"),
         "{seen}"
     );
-    assert_eq!(place.standing(), "trusted");
+    assert_eq!(place.trust_status(), "trusted");
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn any_other_answer_is_a_remembered_no() {
     let place = Place::allowing();
     let (seen, code) = at_terminal(&place, &EXEC, "\n");
     assert!(seen.contains(QUESTION), "{seen}");
-    assert_eq!((code, place.standing()), (0, "declined".into()));
+    assert_eq!((code, place.trust_status()), (0, "declined".into()));
     let (seen, _) = at_terminal(&place, &EXEC, "");
     assert!(!seen.contains(QUESTION), "{seen}");
     assert!(seen.contains("you declined to trust them"), "{seen}");
@@ -90,7 +90,7 @@ fn without_a_terminal_a_message_says_what_is_ignored() {
     let ended = place.run(&EXEC, "y\n");
     assert_eq!(ended.code, 0);
     assert_output!(place, ended.stderr);
-    assert_eq!(place.standing(), "unknown");
+    assert_eq!(place.trust_status(), "unknown");
 }
 
 /// S3-51: a project without repair permissions causes no question.

@@ -26,7 +26,7 @@ fn said_to_agent(line: &str) -> (Place, String) {
     );
     assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
     assert!(!place.records().exists(), "something was trusted");
-    assert_eq!(place.standing(), "unknown");
+    assert_eq!(place.trust_status(), "unknown");
     (place, ended.stdout)
 }
 
@@ -91,7 +91,7 @@ fn person_can_trust_while_an_agent_works() {
     assert_eq!(place.run(&["trust"], "").code, 0);
     fs::write(place.project().join("end"), "").unwrap();
     assert!(agent.wait().unwrap().success());
-    assert_eq!(place.standing(), "trusted");
+    assert_eq!(place.trust_status(), "trusted");
 }
 
 /// Runs unstuck commands inside a supervised agent, both plainly and as hidden as possible.

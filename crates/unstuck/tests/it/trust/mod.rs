@@ -22,8 +22,8 @@ impl Place {
         place
     }
 
-    fn standing(&self) -> serde_json::Value {
-        self.json(&["trust", "--show", "--json"], "")["standing"].clone()
+    fn trust_status(&self) -> serde_json::Value {
+        self.json(&["trust", "--show", "--json"], "")["status"].clone()
     }
 
     fn records(&self) -> PathBuf {
@@ -35,7 +35,7 @@ impl Place {
 #[test]
 fn trust_shows_what_is_allowed_and_remembers_it() {
     let place = Place::allowing();
-    assert_eq!(place.standing(), "unknown");
+    assert_eq!(place.trust_status(), "unknown");
     let ended = place.run(&["trust"], "");
     assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
     let shown = ended.stdout.replace(&place.hash(), "HASH");
@@ -58,7 +58,7 @@ fn trust_shows_what_is_allowed_and_remembers_it() {
     note: `rm -rf /tmp/x` deletes outside the project
     trusted until it changes; accepted 1 file in its current state
     "#);
-    assert_eq!(place.standing(), "trusted");
+    assert_eq!(place.trust_status(), "trusted");
     let again = place.run(&["trust", "--show"], "").stdout;
     assert_output!(place, again.replace(&place.hash(), "HASH"));
     assert!(!again.contains("not accepted yet"), "{again}");
@@ -81,13 +81,13 @@ fn changed_content_needs_trust_again_and_shows_the_difference() {
         "unstuck.toml",
         "# more\n[recovery]\nrequire_human = ['git *']\nauto_approve = ['rm -rf /tmp/x', 'npm ci ']\n",
     );
-    assert_eq!(place.standing(), "trusted");
+    assert_eq!(place.trust_status(), "trusted");
     place.write("unstuck.toml", &SECTION.replace("rm -rf /tmp/x", "make"));
-    assert_eq!(place.standing(), "changed");
+    assert_eq!(place.trust_status(), "changed");
     let shown = place.run(&["trust", "--show"], "").stdout;
     assert_output!(place, shown.replace(&place.hash(), "HASH"));
     place.run(&["trust"], "");
-    assert_eq!(place.standing(), "trusted");
+    assert_eq!(place.trust_status(), "trusted");
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn trust_can_be_revoked() {
     assert_eq!(ended.code, 0);
     assert_output!(place, ended.stdout);
     assert_eq!(fs::read_dir(place.records()).unwrap().count(), 0);
-    assert_eq!(place.standing(), "unknown");
+    assert_eq!(place.trust_status(), "unknown");
     let ended = place.run(&["trust", "--forget"], "");
     assert_output!(place, ended.stdout);
 }
@@ -125,7 +125,7 @@ fn project_is_trusted_from_any_of_its_directories() {
         .output()
         .unwrap();
     assert!(ended.status.success());
-    assert_eq!(place.standing(), "trusted");
+    assert_eq!(place.trust_status(), "trusted");
 }
 
 /// The owner's own approvals need no trust, but the files that they execute can be accepted.

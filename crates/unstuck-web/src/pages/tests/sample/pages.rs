@@ -41,7 +41,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
             lanes: vec![
                 self.lane("anthropic", "closed"),
                 self.lane("openai", "open"),
-                Lane {
+                UpstreamStatus {
                     cool_down_until: Some(after(12)),
                     ..self.lane("gemini", "closed")
                 },

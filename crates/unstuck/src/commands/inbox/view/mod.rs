@@ -28,7 +28,7 @@ use unstuck_store::EscalationRow;
 
 use self::terminal::RawTerminal;
 use self::view_state::{InboxAction, InboxView};
-use self::worker::{Desk, InboxWorkerEvent, InboxWorkerRequest};
+use self::worker::{InboxWorker, InboxWorkerEvent, InboxWorkerRequest};
 use crate::clock;
 use crate::command_context::CommandContext;
 use crate::output::ColorMode;
@@ -48,7 +48,7 @@ pub(super) fn run(waiting: Vec<EscalationRow>, session: &CommandContext<'_>) -> 
     let color = session.color;
     thread::scope(|scope| {
         let person = scope.spawn(move || run_ui(waiting, color, &to_desk, &from_desk));
-        Desk::new(session, news).serve(&requests);
+        InboxWorker::new(session, news).serve(&requests);
         match person.join() {
             Ok(left) => left,
             Err(panic) => std::panic::resume_unwind(panic),

@@ -153,12 +153,12 @@ impl ShownEscalation {
                 self.input = InputMode::Note(None, self.note.clone());
                 KeyEffect::Stay
             }
-            KeyPress::Char(letter) => self.on_answer_letter(*letter),
+            KeyPress::Char(letter) => self.select_answer_by_key(*letter),
             _ => KeyEffect::Stay,
         }
     }
 
-    fn on_answer_letter(&mut self, letter: char) -> KeyEffect {
+    fn select_answer_by_key(&mut self, letter: char) -> KeyEffect {
         let mut offered = self.choices.iter().map(|choice| choice.answer);
         let Some(answer) = offered.find(|answer| answer.key() == letter) else {
             return KeyEffect::Notice(format!("unknown key `{letter}`; press ? for help"));

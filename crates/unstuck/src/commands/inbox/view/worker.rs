@@ -90,14 +90,14 @@ pub(super) enum AnswerFollowUp {
 }
 
 /// The background worker of the inbox view: polls the store, submits answers, and starts runs and previews.
-pub(super) struct Desk<'a> {
+pub(super) struct InboxWorker<'a> {
     session: &'a CommandContext<'a>,
     news: Sender<InboxWorkerEvent>,
     runs: Vec<(RunId, Child)>,
     preview: Option<Child>,
 }
 
-impl<'a> Desk<'a> {
+impl<'a> InboxWorker<'a> {
     pub(super) fn new(session: &'a CommandContext<'a>, news: Sender<InboxWorkerEvent>) -> Self {
         Self {
             session,
