@@ -129,7 +129,7 @@ fn log_in(place: &Place, file: &str, login: &str) {
     std::fs::write(path, login).unwrap();
 }
 
-/// What still works with a login that bypasses the gateway: the agent's own output is diagnosed, and it is retried.
+/// A login that bypasses the gateway still allows this: the agent's own output is diagnosed, and it is retried.
 #[test]
 fn agent_with_a_subscription_login_is_retried_without_the_gateway() {
     for (name, file, login) in SUBSCRIPTION_LOGINS {
