@@ -212,8 +212,8 @@ FAULTS = {
 }
 # For ./check full: all faults under exec; in the other modes, those that failed before.
 MOST_LIKELY = {
-    "run": ["429ra", "limitcut", "brown", "cut", "empty", "kill", "key", "loop"],
-    "serve": ["429ra", "limit", "brown", "refuseup", "cut", "stall", "empty", "500", "quota"],
+    "run": ["429ra", "limitcut", "brown", "cut", "stall", "empty", "kill", "500", "key", "loop"],
+    "serve": ["429ra", "limit", "brown", "refuseup", "cut", "stall", "empty", "500", "key", "context", "loop", "quota"],
 }
 
 

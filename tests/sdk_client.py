@@ -31,6 +31,7 @@ def request(timeout):
         "content-type": "application/json",
         "x-api-key": os.environ.get("ANTHROPIC_API_KEY", "made-up"),
         "anthropic-version": "2023-06-01",
+        "x-stainless-read-timeout": str(timeout),
     }
     sent = urllib.request.Request(url, json.dumps(body).encode(), headers)
     return urllib.request.urlopen(sent, timeout=timeout)

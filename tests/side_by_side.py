@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Compares every client with and without unstuck under the same faults. Fails if a client is worse with unstuck.
 
-A client is worse if only the bare one got its answer, if the wrapped one reports success without the answer or never ends, or
-if it sends 2 or more requests more than the bare client while that one ran. If a fault never ends, the wrapped client
-may still be waiting at the cap, provided it shows a deadline. The API is `unstuck faults serve` on this machine; network access is
+A client is worse if only the bare one got its answer, if the wrapped one reports success without the answer or never ends, if
+it sends 2 or more requests more than the bare client while that one ran, or if both got the answer and the wrapped one took much
+longer (TIME_FACTOR and TIME_MARGIN). If a fault never ends, the wrapped client may still be waiting at the cap, provided it
+shows a deadline. The API is `unstuck faults serve` on this machine; network access is
 limited to downloading the agents with npm.
 """
 
@@ -30,6 +31,10 @@ times = "always"
 
 # Matches a deadline in unstuck's messages.
 DEADLINE = re.compile(r"for at most \d|waiting up to \d|gives up at \d|for \d[^,;()]* more|\(\d[^()]* of \d[^()]*\)")
+# Two clients under the same fault never take exactly the same time: their backoff has jitter of about a quarter, and starting
+# an agent on a busy machine takes some seconds more or less. A lost minute is more than that for all faults of up to 3 minutes.
+TIME_FACTOR = 1.25
+TIME_MARGIN = 15
 # Files with unstuck's messages: standard error of a run, and the gateway's log.
 TELLS = ["err", "gateway.log"]
 
@@ -215,6 +220,10 @@ def verdict(bare, wrapped):
         return "never ends"
     if wrapped.rank < bare.rank and bare.rank == 3:
         return "only the bare client got its answer"
+    # A client that fails later than the bare one has only tried for longer.
+    most = TIME_FACTOR * bare.seconds + TIME_MARGIN
+    if wrapped.rank == bare.rank == 3 and wrapped.seconds > most:
+        return f"answer after {wrapped.seconds:.0f} s, the bare client's after {bare.seconds:.0f} s"
     if wrapped.rank == bare.rank:
         meanwhile, allowed = wrapped.requests_before(bare.seconds), len(bare.moments) + 1
         if meanwhile > allowed:

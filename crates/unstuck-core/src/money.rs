@@ -1,7 +1,5 @@
 //! Formatting of amounts of money, and the budget raises that people have approved.
 
-use std::time::Duration;
-
 use serde_json::Value;
 
 use crate::event::{
@@ -9,8 +7,6 @@ use crate::event::{
     EventRecord, SessionId,
 };
 use crate::time::Timestamp;
-
-const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// Formats an amount in USD with cents, or with more digits if it is less than a cent.
 pub fn format_usd(amount: f64) -> String {
@@ -168,9 +164,10 @@ impl BudgetRaises {
             let reached = &one.reached;
             let is_its = scope.is_shared_by_run() || one.session.as_ref() == Some(session);
             let is_over = match scope {
-                BudgetScope::Day => one.raised_at.after(DAY) <= now,
-                BudgetScope::GatewayDay => day_of(one.raised_at) != day_of(now),
-                _ => false,
+                BudgetScope::Day | BudgetScope::GatewayDay => {
+                    one.raised_at.day_number() != now.day_number()
+                }
+                BudgetScope::Run | BudgetScope::Session | BudgetScope::Policy => false,
             };
             reached.scope == scope && reached.unit == unit && is_its && !is_over
         };
@@ -192,11 +189,6 @@ impl BudgetRaises {
     }
 }
 
-/// Returns the number of a day (UTC).
-fn day_of(moment: Timestamp) -> i64 {
-    moment.millis().div_euclid(86_400_000)
-}
-
 impl EscalationResolved {
     /// True if the resolution raises the budget: approval by a named person.
     pub fn raises_budget(&self) -> bool {
@@ -208,6 +200,8 @@ impl EscalationResolved {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -263,15 +257,12 @@ mod tests {
             raised(scope).effective_limit(scope, BudgetUnit::Usd, session, 25.0, now)
         };
         let other = SessionId::new("r-2");
-        assert_eq!(limit(BudgetScope::Day, &session, 23), 55.0);
-        assert_eq!(limit(BudgetScope::Day, &other, 23), 55.0);
-        assert_eq!(limit(BudgetScope::Day, &session, 24), 25.0);
-        assert_eq!(limit(BudgetScope::GatewayDay, &session, 0), 55.0);
-        assert_eq!(
-            limit(BudgetScope::GatewayDay, &session, 20),
-            25.0,
-            "the next day"
-        );
+        // It was raised at noon (UTC).
+        for (hours, most) in [(0, 55.0), (11, 55.0), (12, 25.0)] {
+            assert_eq!(limit(BudgetScope::Day, &session, hours), most);
+            assert_eq!(limit(BudgetScope::Day, &other, hours), most);
+            assert_eq!(limit(BudgetScope::GatewayDay, &session, hours), most);
+        }
         assert_eq!(limit(BudgetScope::Session, &other, 0), 25.0);
         assert_eq!(limit(BudgetScope::Run, &other, 999), 55.0);
         let run = raised(BudgetScope::Run);

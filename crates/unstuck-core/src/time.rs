@@ -6,6 +6,8 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
+const DAY_MS: i64 = 86_400_000;
+
 /// A timestamp in milliseconds since the Unix epoch; on the wire an RFC 3339 string in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Timestamp(i64);
@@ -60,6 +62,17 @@ impl Timestamp {
     /// Returns the time since `earlier`; zero if it is not earlier.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+
+    /// Returns the number of the day (UTC) since the Unix epoch. All budgets of a day count these days.
+    pub const fn day_number(self) -> i64 {
+        self.0.div_euclid(DAY_MS)
+    }
+
+    /// Returns the start of the day (UTC).
+    #[must_use]
+    pub const fn start_of_day(self) -> Self {
+        Self::from_millis(self.day_number() * DAY_MS)
     }
 
     pub(crate) fn to_jiff(self) -> jiff::Timestamp {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct UsageBudget {
     /// The limit of one run.
     pub per_run: UsageLimit,
-    /// The limit of all runs of a day.
+    /// The limit of all runs of a day (UTC).
     pub per_day: UsageLimit,
 }
 

@@ -18,7 +18,6 @@ use crate::recorder::{Recorder, SessionEvent};
 use crate::server::{self, StopMode};
 use crate::session::{GatewaySession, SessionSetup};
 use crate::settings::{Budgets, GatewaySettings};
-use crate::spending::day_number;
 use crate::state::{GatewayState, KnowledgeSource};
 
 /// A running gateway.
@@ -102,7 +101,7 @@ impl Gateway {
         match reached.scope {
             BudgetScope::Session => session.allow_spending(reached.raise_to),
             BudgetScope::GatewayDay => {
-                session.raise_day_budget(day_number(clock::timestamp_now()), reached.raise_to);
+                session.raise_day_budget(clock::timestamp_now().day_number(), reached.raise_to);
             }
             // A run's limit is set again before each attempt, and a policy's limit is not the gateway's.
             BudgetScope::Run | BudgetScope::Day | BudgetScope::Policy => {}
@@ -115,7 +114,7 @@ impl Gateway {
             session.allow_spending(usd);
         }
         if let Some(usd) = today {
-            session.raise_day_budget(day_number(clock::timestamp_now()), usd);
+            session.raise_day_budget(clock::timestamp_now().day_number(), usd);
         }
     }
 
@@ -124,9 +123,24 @@ impl Gateway {
         self.state.settings.budgets
     }
 
-    /// Sets the total spent today (UTC), for callers that also know other gateways.
-    pub fn set_cost_today(&self, usd: f64) {
-        self.state.spending.raise_to(usd, clock::timestamp_now());
+    /// Returns true if a budget of a day applies to any session.
+    pub fn has_day_budget(&self) -> bool {
+        let is_limited = |session: &Arc<GatewaySession>| {
+            let purse = session.run_budget();
+            purse.is_some_and(|purse| purse.has_day_limit())
+        };
+        self.budgets().day.is_some() || self.state.sessions.all().iter().any(is_limited)
+    }
+
+    /// Raises the usage of all sessions on the day of `now` (UTC) to these totals, for callers that also know other
+    /// gateways: the cost in USD and the uncached tokens.
+    pub fn raise_usage_today(&self, usd: f64, tokens: u64, now: Timestamp) {
+        self.state.spending.raise_to(usd, now);
+        for session in self.state.sessions.all() {
+            if let Some(purse) = session.run_budget() {
+                purse.raise_day_usage(usd, tokens, now);
+            }
+        }
     }
 
     /// Returns name, model and state of each lane.

@@ -5,13 +5,6 @@ use std::sync::{Mutex, PoisonError};
 
 use unstuck_core::Timestamp;
 
-const DAY_MS: i64 = 86_400_000;
-
-/// Returns the number of a day (UTC).
-pub(crate) fn day_number(moment: Timestamp) -> i64 {
-    moment.millis().div_euclid(DAY_MS)
-}
-
 /// The remaining amount of a budget.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct BudgetRemaining {
@@ -46,7 +39,7 @@ impl DaySpending {
     /// Adds an amount.
     pub(crate) fn add(&self, usd: f64, now: Timestamp) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let today = day_number(now);
+        let today = now.day_number();
         if known.0 != today {
             *known = (today, 0.0);
         }
@@ -56,7 +49,7 @@ impl DaySpending {
     /// Raises the total to an amount known from elsewhere; the local one may be newer.
     pub(crate) fn raise_to(&self, usd: f64, now: Timestamp) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let today = day_number(now);
+        let today = now.day_number();
         let here = if known.0 == today { known.1 } else { 0.0 };
         *known = (today, here.max(usd));
     }
@@ -64,7 +57,7 @@ impl DaySpending {
     /// Returns today's total.
     pub(crate) fn today(&self, now: Timestamp) -> f64 {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.0 == day_number(now) {
+        if known.0 == now.day_number() {
             known.1
         } else {
             0.0

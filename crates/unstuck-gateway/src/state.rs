@@ -18,7 +18,7 @@ use crate::protocol::ResponseSummary;
 use crate::recorder::{EventBus, Recorder};
 use crate::session::{GatewaySession, GatewaySessions};
 use crate::settings::{GatewaySettings, restrict_client_keys};
-use crate::spending::{BudgetOwner, BudgetRemaining, DaySpending, day_number};
+use crate::spending::{BudgetOwner, BudgetRemaining, DaySpending};
 use crate::upstream::UpstreamClient;
 use crate::upstream_health::UpstreamHealthMap;
 
@@ -157,7 +157,7 @@ impl GatewayState {
         }
         let now = clock::timestamp_now();
         let (configured, today) = (budgets.day?, self.spending.today(now));
-        let most = session.daily_spending_limit(day_number(now), configured);
+        let most = session.daily_spending_limit(now.day_number(), configured);
         (today >= most).then(|| reached(BudgetScope::GatewayDay, today, most, configured))
     }
 
@@ -169,7 +169,7 @@ impl GatewayState {
         let own = own.map(|most| left(most - session.spent(), BudgetOwner::Session));
         let of_day = budgets.day.map(|most| {
             let now = clock::timestamp_now();
-            let most = session.daily_spending_limit(day_number(now), most);
+            let most = session.daily_spending_limit(now.day_number(), most);
             left(most - self.spending.today(now), BudgetOwner::Day)
         });
         // Already over the limit: a person approved it.

@@ -458,15 +458,20 @@
     // Restore the placeholder: stale content would be replaced while the user interacts with it.
     if (!waits.has(inside)) waits.set(inside, inside.cloneNode(true));
     inside.replaceChildren(...waits.get(inside).cloneNode(true).childNodes);
+    for (const it of all("[data-elapsed]", inside)) it.dataset.since = now();
+    // Closing the dialog cancels what it waits for.
+    const gone = new AbortController();
+    dialog.addEventListener("close", () => gone.abort(), { once: true });
     try {
       const answer = inside.dataset.post
-        ? await fetch(inside.dataset.post, { method: "POST", headers: keyed({ Accept: "text/html" }) })
+        ? await fetch(inside.dataset.post, { method: "POST", headers: keyed({ Accept: "text/html" }), signal: gone.signal })
         : await fetch(partUrl(inside.dataset.load), { headers: { Accept: "text/html" } });
       if (!(answer.headers.get("Content-Type") || "").startsWith("text/html")) throw new Error(await problem(answer));
       inside.innerHTML = await answer.text();
       local(inside);
       inside.querySelector("textarea, input, button")?.focus();
     } catch (error) {
+      if (gone.signal.aborted) return;
       inside.textContent = error.message;
     }
   }

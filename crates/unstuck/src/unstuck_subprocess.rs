@@ -1,10 +1,12 @@
 //! Child processes of unstuck itself, started by the inbox or the dashboard: resumed runs and previews.
 
 use std::ffi::OsString;
-use std::io::{self, PipeReader};
+use std::io::{self, PipeReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use rustix::process::{Pid, Signal, kill_process};
 use unstuck_core::RunId;
 use unstuck_run::run_dir;
 use unstuck_store::StoreLocation;
@@ -99,19 +101,84 @@ pub(crate) fn resume_log_path(run: &RunId, session: &CommandContext<'_>) -> Path
     run_dir::run_files_dir(&state_dir(session.store), run).join(RESUME_LOG)
 }
 
-/// Previews the command of a pending repair and returns the output: a report as JSON.
-pub(crate) fn run_preview_json(
-    id: &str,
-    project: &Path,
-    network: bool,
-    session: &CommandContext<'_>,
-) -> io::Result<Output> {
-    let mut command = own_command(project, session)?;
-    command
-        .args(["--color", "never", "preview", id, "--drop", "--json"])
-        .args(network.then_some("--network"))
-        .stdin(Stdio::null());
-    command.output()
+/// Process of a preview that somebody waits for, and who may stop waiting.
+#[derive(Debug, Default)]
+pub(crate) struct PreviewProcess(Mutex<PreviewProcessState>);
+
+#[derive(Debug, Default, Clone, Copy)]
+enum PreviewProcessState {
+    #[default]
+    NotStarted,
+    Running(Pid),
+    /// Ended, or canceled before it was started.
+    Over,
+}
+
+impl PreviewProcess {
+    /// Previews the command of a pending repair and returns the output: a report as JSON.
+    pub(crate) fn run(
+        &self,
+        id: &str,
+        project: &Path,
+        network: bool,
+        session: &CommandContext<'_>,
+    ) -> io::Result<Output> {
+        let mut command = own_command(project, session)?;
+        command
+            .args(["--color", "never", "preview", id, "--drop", "--json"])
+            .args(network.then_some("--network"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = {
+            let mut state = self.state();
+            if matches!(*state, PreviewProcessState::Over) {
+                return Err(io::Error::other("the preview was canceled"));
+            }
+            let child = command.spawn()?;
+            let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+            *state = pid.map_or(PreviewProcessState::Over, PreviewProcessState::Running);
+            child
+        };
+        let mut error_output = child.stderr.take();
+        let reading = std::thread::spawn(move || read_all(&mut error_output));
+        let stdout = read_all(&mut child.stdout);
+        let stderr = reading.join().unwrap_or_default();
+        // Both outputs have ended, so the process has too, or is about to. Nobody signals it after it was waited for.
+        let mut state = self.state();
+        let status = child.wait()?;
+        *state = PreviewProcessState::Over;
+        Ok(Output {
+            status,
+            stdout,
+            stderr,
+        })
+    }
+
+    /// Ends the process if it still runs; it cleans up after itself.
+    pub(crate) fn cancel(&self) {
+        let mut state = self.state();
+        if let PreviewProcessState::Running(pid) = *state {
+            // Fails only if it has already ended.
+            let _ = kill_process(pid, Signal::TERM);
+        } else {
+            *state = PreviewProcessState::Over;
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, PreviewProcessState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Reads a stream to its end, as far as possible.
+fn read_all(stream: &mut Option<impl Read>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if let Some(stream) = stream {
+        // What was read before an error is kept.
+        let _ = stream.read_to_end(&mut bytes);
+    }
+    bytes
 }
 
 /// Starts a preview of the command of a pending repair, with piped output.

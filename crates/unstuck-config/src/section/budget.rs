@@ -11,7 +11,7 @@ use super::number;
 pub struct BudgetSection {
     /// Limit for one run.
     pub per_run: BudgetAllowance,
-    /// Limit for the last 24 hours, over all runs in the store.
+    /// Limit for one day (UTC), over all runs in the store.
     pub per_day: BudgetAllowance,
 }
 

@@ -10,7 +10,7 @@ use crate::money::format_usd;
 pub enum BudgetScope {
     /// One run (`[budget] per_run`).
     Run,
-    /// All runs of the last 24 hours (`[budget] per_day`).
+    /// All runs of a day in UTC (`[budget] per_day`).
     Day,
     /// One session (`[gateway.budgets] per_session`).
     Session,
@@ -25,7 +25,7 @@ impl BudgetScope {
     const fn subject(self) -> &'static str {
         match self {
             Self::Run => "this run",
-            Self::Day => "the last 24 hours",
+            Self::Day => "all runs today (UTC)",
             Self::Session => "this session",
             Self::GatewayDay => "all sessions today (UTC)",
             Self::Policy => "this session (maxCost)",

@@ -69,6 +69,8 @@ const EXPECTED_OUTPUT: u64 = 1000;
 
 /// The longest pause of an upstream that states no time.
 const MAX_UPSTREAM_REST: Duration = Duration::from_secs(60);
+/// The shortest time for a response head, however short the client's own timeout is.
+const MIN_HEAD_TIMEOUT: Duration = Duration::from_secs(1);
 /// The longest hold of a client.
 const MAX_HOLD: Duration = Duration::from_secs(7 * 24 * 3600);
 
@@ -328,7 +330,9 @@ impl GatewayCall {
             stream: self.request.stream,
             keeps_text: self.request.wants_json || self.state.settings.retry_bad_output,
             buffered: upstream.stream.unwrap_or(self.state.settings.stream) == StreamMode::Buffered,
-            head_timeout: before_fallback.unwrap_or_else(|| silence.head_timeout(limits)),
+            head_timeout: before_fallback
+                .unwrap_or_else(|| silence.head_timeout(limits))
+                .min(self.client_timeout()),
             first_token_timeout: before_fallback,
             limits,
         };
@@ -342,6 +346,15 @@ impl GatewayCall {
                 None,
             ),
         }
+    }
+
+    /// Returns the time that the client itself would wait for the response head of an attempt. Keep-alive bytes make it
+    /// wait longer, but alone it would have retried by then.
+    fn client_timeout(&self) -> Duration {
+        let stated = self.client_leaves_at.map_or(Duration::MAX, |gone| {
+            gone.saturating_duration_since(self.started)
+        });
+        stated.max(MIN_HEAD_TIMEOUT)
     }
 
     /// Limits an attempt by the client's deadline: a later response reaches nobody, and silence says less than an

@@ -231,6 +231,16 @@ impl Ground {
         reasons.take(1).collect()
     }
 
+    /// Returns the evidence of the recorded failures.
+    pub(crate) fn failure_evidence(&self) -> Vec<String> {
+        let events = self.book.events.lock().unwrap();
+        let evidence = events.iter().filter_map(|event| match event {
+            Event::CallFailed(call) => Some(format!("{:?}", call.diagnosis.evidence)),
+            _ => None,
+        });
+        evidence.collect()
+    }
+
     /// Returns the kinds of the recorded failures.
     pub(crate) fn failures(&self) -> VecDeque<String> {
         let events = self.book.events.lock().unwrap();

@@ -148,6 +148,35 @@ async fn client_that_cannot_be_held_is_asked_to_return() {
     );
 }
 
+/// Keep-alive bytes keep a client waiting, but a silent upstream is retried when the client itself would have retried.
+#[tokio::test]
+async fn silent_upstream_is_retried_at_the_clients_own_timeout() {
+    let silent = format!("[[step]]\nhang = {{}}\n\n{GOOD}");
+    for (name, value) in [
+        ("x-stainless-timeout", "3"),
+        ("x-stainless-read-timeout", "3.0"),
+        ("x-stainless-timeout", "1"),
+    ] {
+        let set = |settings: &mut GatewaySettings| {
+            patient(settings);
+            settings.limits.keep_alive = Duration::from_millis(100);
+            settings.limits.response = Duration::from_secs(6);
+        };
+        let ground = Ground::with(Anthropic, &[&silent], set).await;
+        let reply = ground
+            .send(Method::POST, APIS[0].path, &[(name, value)], APIS[0].body)
+            .await;
+        assert!(reply.body.contains(APIS[0].end), "{name}: {reply:?}");
+        assert_eq!(ground.asked(), [2], "{name}");
+        let waited = ground.failure_evidence();
+        let limit = if value == "1" { "1 s" } else { "2 s" };
+        assert!(
+            waited[0].contains(&format!("no response within {limit}")),
+            "{waited:?}"
+        );
+    }
+}
+
 /// After the time limit the client gets a permanent failure.
 #[tokio::test]
 async fn client_gets_a_permanent_failure_at_the_time_limit() {

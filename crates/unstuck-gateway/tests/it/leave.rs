@@ -1,12 +1,15 @@
 //! Calls that are blocked: exhausted budgets, and looping agents.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use unstuck_core::Event;
+use unstuck_core::event::{BudgetScope, BudgetUnit};
+use unstuck_core::money::ActiveBudget;
 use unstuck_gateway::loop_detection::LoopDetectionLimits;
 use unstuck_gateway::protocol::Protocol::{Anthropic, OpenAi};
-use unstuck_gateway::{GatewaySettings, OnLoop, SessionEventKind};
+use unstuck_gateway::{CallUsage, GatewaySettings, OnLoop, RunBudget, SessionEventKind};
 
 use crate::{Ground, Reply};
 
@@ -128,7 +131,8 @@ async fn day_budget_is_shared_by_all_sessions() {
     let set = |settings: &mut GatewaySettings| settings.budgets.day = Some(5.0);
     let ground = Ground::with(Anthropic, &[PRICED], set).await;
     assert_eq!(ask(&ground).await.status, 200);
-    ground.gateway.set_cost_today(5.0);
+    let now = ground.record().await.at;
+    ground.gateway.raise_usage_today(5.0, 0, now);
     let refused = ask(&ground).await;
     assert_eq!(refused.status, 402, "{}", refused.body);
     assert!(
@@ -136,6 +140,33 @@ async fn day_budget_is_shared_by_all_sessions() {
         "{}",
         refused.body
     );
+}
+
+/// `[budget] per_day` applies to the usage of all processes, and between the calls of an attempt.
+#[tokio::test]
+async fn day_budget_of_runs_includes_other_processes() {
+    let ground = Ground::new(Anthropic, &[PRICED]).await;
+    assert_eq!(ask(&ground).await.status, 200);
+    assert!(!ground.gateway.has_day_budget());
+    let now = ground.record().await.at;
+    let budget = Arc::new(RunBudget::default());
+    let limit = ActiveBudget {
+        scope: BudgetScope::Day,
+        unit: BudgetUnit::Usd,
+        used: 0.0,
+        limit: 5.0,
+        configured: 5.0,
+    };
+    budget.set_limits(&[limit], CallUsage::default(), now);
+    let session = ground.gateway.session("one-1").unwrap();
+    session.set_run_budget(Some(budget));
+    assert!(ground.gateway.has_day_budget());
+    assert_eq!(ask(&ground).await.status, 200);
+    ground.gateway.raise_usage_today(5.0, 0, now);
+    let refused = ask(&ground).await;
+    assert_eq!(refused.status, 402, "{}", refused.body);
+    let told = "of $5.00 for all runs today (UTC)";
+    assert!(refused.body.contains(told), "{}", refused.body);
 }
 
 /// A repetitive conversation is held, and no other of the same client.

@@ -1,7 +1,5 @@
 //! The budgets per run and per day, checked before each attempt.
 
-use std::time::Duration;
-
 use unstuck_core::event::{BudgetScope, BudgetUnit};
 use unstuck_core::money::{ActiveBudget, BudgetRaises};
 use unstuck_core::usage_budget::{UsageBudget, UsageLimit};
@@ -9,8 +7,6 @@ use unstuck_core::{SessionId, Timestamp};
 use unstuck_store::{CostGroupBy, SpendingQuery, Store};
 
 use super::error::RunError;
-
-const BUDGET_PERIOD: Duration = Duration::from_secs(24 * 3600);
 
 /// Returns the limit of each unit.
 fn allowance_limits(allowance: UsageLimit) -> impl Iterator<Item = (BudgetUnit, f64)> {
@@ -76,7 +72,7 @@ impl<'a> BudgetTracker<'a> {
             .map(|one| limit(BudgetScope::Run, own, one))
             .collect();
         if self.budget.per_day != UsageLimit::default() {
-            let used = self.usage_since(now.before(BUDGET_PERIOD)).await?;
+            let used = self.usage_since(now.start_of_day()).await?;
             let per_day = allowance_limits(self.budget.per_day);
             limits.extend(per_day.map(|one| limit(BudgetScope::Day, used, one)));
         }

@@ -1,8 +1,10 @@
 //! Tests of the dashboard in Chromium: every page in every layout and color scheme, and the actions on it.
 
+use std::time::Duration;
+
 use serde_json::json;
-use unstuck_core::Kind;
 use unstuck_core::event::RunOutcome;
+use unstuck_core::{Kind, Timestamp};
 use unstuck_store::EscalationFilter;
 use unstuck_web::auth::Scope;
 
@@ -361,4 +363,35 @@ async fn repeated_invalid_tokens_are_shown_and_lock_nobody_out() {
 /// Returns a script that checks the connection state shown by the page.
 fn is(state: &str) -> String {
     format!("document.getElementById('live')?.dataset.state === '{state}'")
+}
+
+/// W15: timestamps are shown in the zone of the browser, with date and zone.
+#[tokio::test(flavor = "multi_thread")]
+async fn timestamps_are_shown_in_the_browsers_time_zone() {
+    const TIMES: &str = "[...document.querySelectorAll('time[datetime]')].map((it) => [it.getAttribute('datetime'), 'clock' in it.dataset ? it.textContent : it.title.replace(/^since /, ''), 'clock' in it.dataset])";
+    let browser = Chromium::start().await;
+    let ground = busy().await;
+    // Half an hour off, and on another day than UTC for the last hours of each day.
+    let zone = json!({"timezoneId": "Asia/Kolkata"});
+    browser.cdp("Emulation.setTimezoneOverride", zone).await;
+    let locale = json!({"locale": "en-US"});
+    browser.cdp("Emulation.setLocaleOverride", locale).await;
+    let mut kinds = (0, 0);
+    for (name, path) in pages() {
+        open(&browser, &ground, &path).await;
+        let shown = browser.says(TIMES).await;
+        for one in shown.as_array().unwrap() {
+            let at: Timestamp = one[0].as_str().unwrap().parse().unwrap();
+            let there = at.after(Duration::from_secs(5 * 3600 + 1800)).to_string();
+            let expected = format!("{} {} GMT+5:30", &there[..10], &there[11..19]);
+            assert_eq!(one[1], json!(expected), "{name}");
+            if one[2] == json!(true) {
+                kinds.0 += 1;
+            } else {
+                kinds.1 += 1;
+            }
+        }
+    }
+    browser.close().await;
+    assert!(kinds.0 > 0 && kinds.1 > 0, "{kinds:?}");
 }

@@ -309,7 +309,8 @@ impl<'a> PrivateGateway<'a> {
             session: Arc::clone(session),
             usage_before: session.usage(),
         });
-        self.run_budget.set_limits(errand.budgets, used);
+        self.run_budget
+            .set_limits(errand.budgets, used, clock::now().at);
         session.set_run_budget(Some(Arc::clone(&self.run_budget)));
         token
     }

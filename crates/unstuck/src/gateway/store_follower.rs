@@ -2,17 +2,18 @@
 
 use std::time::Duration;
 
+use unstuck_core::Event;
 use unstuck_core::decision::ModelSwitchReason;
 use unstuck_core::event::{EscalationResolved, ModelSwitched};
-use unstuck_core::{Event, Timestamp};
 use unstuck_gateway::Gateway;
-use unstuck_store::{CostGroupBy, EventFilter, EventOrder, LogOffset, SpendingQuery, Store};
+use unstuck_store::{
+    CostGroupBy, CostSummary, EventFilter, EventOrder, LogOffset, SpendingQuery, Store,
+};
 
 use crate::clock;
 
 /// Interval for polling the store.
 const POLL_INTERVAL: Duration = Duration::from_millis(800);
-const DAY_MS: i64 = 86_400_000;
 
 /// Applies human decisions from the store until dropped.
 pub(crate) async fn follow_decisions(gateway: &Gateway, store: &Store) {
@@ -77,19 +78,21 @@ fn apply_answer(gateway: &Gateway, resolved: &EscalationResolved) {
     }
 }
 
-/// Applies today's spending of all gateways of this store if a daily budget is set.
+/// Applies today's usage of all processes of this store if a daily budget is set.
 pub(crate) async fn follow_spending(gateway: &Gateway, store: &Store) {
-    if gateway.budgets().day.is_none() {
+    if !gateway.has_day_budget() {
         return;
     }
-    let now = clock::now().at.millis();
+    let now = clock::now().at;
     let query = SpendingQuery {
         group_by: CostGroupBy::Day,
-        since: Some(Timestamp::from_millis(now - now.rem_euclid(DAY_MS))),
+        since: Some(now.start_of_day()),
         until: None,
         project: None,
     };
     if let Ok(days) = store.spending(&query).await {
-        gateway.set_cost_today(days.iter().map(|day| day.cost_usd).sum());
+        let usd = days.iter().map(|day| day.cost_usd).sum();
+        let tokens = days.iter().map(CostSummary::new_tokens).sum();
+        gateway.raise_usage_today(usd, tokens, now);
     }
 }

@@ -1,7 +1,6 @@
 //! Configured agents, models and prices, budgets, and notification targets.
 
 use anyhow::Result;
-use unstuck_core::Timestamp;
 use unstuck_notify::{
     MessageFormat, NotificationEvent, NotificationMessage, NotificationTarget, Subscription,
 };
@@ -14,8 +13,6 @@ use crate::agent_installation::{self, AgentInstallation, AgentVersion};
 use crate::config::{self, Config};
 use crate::notifications;
 use crate::{async_runtime, clock};
-
-const DAY_MS: i64 = 86_400_000;
 
 impl super::Desk {
     /// Configuration of the server itself; its directory is treated as a project.
@@ -69,10 +66,9 @@ pub(super) async fn models(doer: &Doer) -> Result<Models, CommandError> {
 
 /// Returns the budgets and today's spending.
 pub(super) async fn budgets(doer: &Doer) -> Result<Budgets, CommandError> {
-    let now = clock::now().at.millis();
     let query = SpendingQuery {
         group_by: CostGroupBy::Day,
-        since: Some(Timestamp::from_millis(now - now.rem_euclid(DAY_MS))),
+        since: Some(clock::now().at.start_of_day()),
         ..SpendingQuery::default()
     };
     let days = doer.0.store.spending(&query).await?;

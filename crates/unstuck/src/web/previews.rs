@@ -1,5 +1,7 @@
 //! Previews of proposed commands, run on a copy by a separate process.
 
+use std::sync::Arc;
+
 use anyhow::{Context, Result};
 use unstuck_repair::preview::{PreviewReport, PreviewRowChange};
 use unstuck_web::commands::CommandError;
@@ -8,9 +10,18 @@ use unstuck_web::model::{PreviewedFile, RepairPreview};
 use super::{Doer, answers};
 use crate::config;
 use crate::error_report::refusal;
-use crate::unstuck_subprocess;
+use crate::unstuck_subprocess::PreviewProcess;
 
-/// Previews the command proposed by an escalation.
+/// Cancels a preview whose client has gone away.
+struct CancelOnDrop(Arc<PreviewProcess>);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+/// Previews the command proposed by an escalation; dropping the future cancels it.
 pub(super) async fn preview(
     doer: &Doer,
     id: String,
@@ -28,6 +39,8 @@ pub(super) async fn preview(
             "too many previews are running; retry later".to_owned(),
         ));
     };
+    let process = Arc::new(PreviewProcess::default());
+    let _canceling = CancelOnDrop(Arc::clone(&process));
     doer.run_blocking(move |desk| {
         let session = desk.session();
         let project = question.project.as_ref();
@@ -38,7 +51,7 @@ pub(super) async fn preview(
                 "review the command itself",
             ));
         }
-        let tried = unstuck_subprocess::run_preview_json(&id, project, network, &session);
+        let tried = process.run(&id, project, network, &session);
         let tried = tried.context("cannot start the preview")?;
         match serde_json::from_slice::<PreviewReport>(&tried.stdout) {
             Ok(report) => Ok(preview_response(report)),

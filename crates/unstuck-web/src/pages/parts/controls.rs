@@ -61,7 +61,10 @@ pub(crate) fn action_dialog(id: &str, title: &str, path: &str) -> Markup {
         dialog id=(id) aria-labelledby={ (id) "-title" } {
             div class="inside" {
                 h2 id={ (id) "-title" } { (title) }
-                div data-load=(id) data-post=(path) { p class="dim" { "Running on a copy…" } }
+                div data-load=(id) data-post=(path) {
+                    p class="dim" { "Running on a copy… " span data-elapsed {} }
+                    div class="row" { button type="button" data-close { "Cancel" } }
+                }
             }
         }
     }

@@ -310,6 +310,63 @@ fn budgets_apply_across_processes() {
     }
 }
 
+/// The budget of a day applies between the calls of an attempt, whichever process spends the rest of it.
+#[test]
+fn parallel_runs_share_the_budget_of_a_day() {
+    let place = with_claude();
+    let unstuck = env!("CARGO_BIN_EXE_unstuck");
+    // The role makes up to a hundred cheap calls after the other agent's expensive one.
+    place.tool(
+        "claude",
+        &format!(
+            "#!/bin/sh
+export FAULTS_API_URL=\"$ANTHROPIC_BASE_URL\"
+call() {{ \"{unstuck}\" __demo-agent --output-format json --model claude-sonnet-5-5 -p one; }}
+[ -n \"$EXPENSIVE\" ] && call && exit 0
+call > answer && touch started
+while [ ! -e spent ]; do sleep 0.05; done
+for i in 1 2 3 4 5 6 7 8 9 10; do for j in 1 2 3 4 5 6 7 8 9 10; do call > answer || exit 1; sleep 0.05; done; done
+cat answer
+"
+        ),
+    );
+    let role = "[[role]]\nid = \"a\"\nagent = \"claude\"\nprompt = \"Do it\"\n";
+    place.write(
+        "unstuck.toml",
+        &format!("{role}[budget]\nper_day.usd = 10\n"),
+    );
+    let cheap = api(PRICED);
+    let mut command = place.command(&["run", "--task", "x"]);
+    command
+        .env("ANTHROPIC_BASE_URL", cheap.url())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    until("the role runs", || {
+        fs::metadata(place.project().join("started")).ok()
+    });
+    let expensive = api(
+        "[[step]]\nanswer = { text = \"Done.\", input_tokens = 100000000, output_tokens = 100 }\ntimes = \"always\"\n",
+    );
+    let mut other = place.command(&LINE);
+    other
+        .env("ANTHROPIC_BASE_URL", expensive.url())
+        .env("EXPENSIVE", "1");
+    ended(&mut other).told(0, &[]);
+    place.write("spent", "");
+    let output = child.wait_with_output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{told}");
+    assert!(
+        told.contains("of $10.00 for all runs today (UTC)"),
+        "{told}"
+    );
+    assert!(asked(&cheap) < 101, "{told}");
+    let asked_for = place.json(&["inbox", "--json"], "");
+    assert_eq!(asked_for[0]["type"], "cost_confirmation", "{asked_for}");
+}
+
 /// The budget of a run applies although its agent does not report usage: the gateway has measured it.
 #[test]
 fn unreported_usage_is_taken_from_the_gateway() {

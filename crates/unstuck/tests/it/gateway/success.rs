@@ -103,31 +103,69 @@ fn claude_on_bedrock_is_left_alone() {
     assert!(variables.contains("UNSTUCK_GATEWAY"), "{variables}");
 }
 
+/// Agents with a subscription login that uses another URL than the configured one: the name, and the login's file.
+const SUBSCRIPTION_LOGINS: [(&str, &str, &str); 3] = [
+    (
+        "codex",
+        ".codex/auth.json",
+        r#"{"tokens":{"refresh_token":"r"}}"#,
+    ),
+    (
+        "gemini",
+        ".gemini/settings.json",
+        r#"{"security":{"auth":{"selectedType":"oauth-personal"}}}"#,
+    ),
+    (
+        "qwen",
+        ".qwen/settings.json",
+        r#"{"security":{"auth":{"selectedType":"qwen-oauth"}}}"#,
+    ),
+];
+
+/// Writes the file of a login.
+fn log_in(place: &Place, file: &str, login: &str) {
+    let path = place.folder.path().join(file);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, login).unwrap();
+}
+
+/// A login that bypasses the gateway still allows this: the agent's own output is diagnosed, and it is retried.
+#[test]
+fn agent_with_a_subscription_login_is_retried_without_the_gateway() {
+    for (name, file, login) in SUBSCRIPTION_LOGINS {
+        let place = agent(
+            name,
+            "API_OF_LOGIN",
+            "[ -e failed ] && echo 'All done.' && exit 0; touch failed; \
+             echo 'API Error: 529 overloaded_error: Overloaded' >&2; exit 1",
+        );
+        log_in(&place, file, login);
+        let api = api("[[step]]\nanswer = { text = \"Done.\" }\ntimes = \"always\"\n");
+        let line = match name {
+            "codex" => ["exec", "--", name, "exec", "do the work"],
+            _ => ["exec", "--", name, "-p", "do the work"],
+        };
+        let mut command = place.command(&line);
+        command.env("API_OF_LOGIN", api.url());
+        let ended = ended(&mut command);
+        ended.told(0, &["server_overloaded"]);
+        assert!(
+            ended.stdout.contains("All done."),
+            "{name} {}",
+            ended.stdout
+        );
+        assert_eq!((place.lines("count").len(), asked(&api)), (2, 2), "{name}");
+        let variables = place.lines("variables").join("\n");
+        assert!(!variables.contains("UNSTUCK_GATEWAY"), "{name} {variables}");
+    }
+}
+
 /// Logins that use another URL are left alone; one that uses the configured URL is not.
 #[test]
 fn subscription_logins_that_would_bypass_the_gateway_are_left_alone() {
-    let logins = [
-        (
-            "codex",
-            ".codex/auth.json",
-            r#"{"tokens":{"refresh_token":"r"}}"#,
-        ),
-        (
-            "gemini",
-            ".gemini/settings.json",
-            r#"{"security":{"auth":{"selectedType":"oauth-personal"}}}"#,
-        ),
-        (
-            "qwen",
-            ".qwen/settings.json",
-            r#"{"security":{"auth":{"selectedType":"qwen-oauth"}}}"#,
-        ),
-    ];
-    for (name, file, login) in logins {
+    for (name, file, login) in SUBSCRIPTION_LOGINS {
         let place = agent(name, "ANTHROPIC_BASE_URL", "echo 'Done.'; exit 0");
-        let path = place.folder.path().join(file);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, login).unwrap();
+        log_in(&place, file, login);
         let line = match name {
             "codex" => ["exec", "--", name, "exec", "do the work"],
             _ => ["exec", "--", name, "-p", "do the work"],

@@ -6,6 +6,7 @@ mod escalating;
 mod following;
 mod looking;
 mod policies;
+mod previewing;
 mod retrying;
 mod tokens;
 

@@ -6,6 +6,7 @@ use super::Desk;
 use crate::Place;
 use crate::gateway::{by_user, until};
 use crate::web::asking;
+use crate::web::previewing::{is_running, slow_repair};
 
 const EXEC: [&str; 5] = ["exec", "--", "claude", "-p", "fix the tests"];
 
@@ -177,6 +178,27 @@ async fn repair_is_previewed_and_approved() {
     desk.press("button[value=approve]").await;
     settled(&place, "recovered");
     assert_eq!(place.text("out/reports/summary.txt"), "ok");
+    desk.close().await;
+}
+
+/// N5: a preview shows how long it has been running, and "Cancel" ends it.
+#[tokio::test(flavor = "multi_thread")]
+async fn preview_shows_its_progress_and_is_canceled() {
+    const COMMAND: &str = "sleep 61804";
+    let place = slow_repair(COMMAND);
+    let desk = at_question(&place).await;
+    desk.press("#open-preview").await;
+    until("the preview runs", || is_running(COMMAND).then_some(()));
+    desk.until(
+        "/Running on a copy… [1-9]\\d* s/.test(document.querySelector('#preview').innerText)",
+    )
+    .await;
+    desk.picture("preview-running").await;
+    desk.press("#preview [data-close]").await;
+    until("the preview has ended", || {
+        (!is_running(COMMAND)).then_some(())
+    });
+    desk.until("!document.querySelector('#preview').open").await;
     desk.close().await;
 }
 
