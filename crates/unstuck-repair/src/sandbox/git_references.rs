@@ -393,6 +393,10 @@ impl ReferenceSearch {
     /// Adds the files of the project that a command executes: programs, and what interpreters are given. Files that it
     /// only reads are data.
     fn add_programs_of(&mut self, command: &str, work_tree: &Path) {
+        // A single word without a slash is a value, or a program on the search path.
+        if !command.contains(|letter: char| letter.is_whitespace() || "/<".contains(letter)) {
+            return;
+        }
         let known = WatchedFileKnowledge::built_in();
         // Some values are the path of a program, even with spaces.
         if command.contains('/') && command.contains(' ') {
@@ -408,24 +412,25 @@ impl ReferenceSearch {
         }
     }
 
-    /// Adds a program of the project. `$(git rev-parse --show-toplevel)/x` arrives as `/x`, and `$PWD/x` as it is.
+    /// Adds a program of the project, if it exists or may appear.
     fn add_program(&mut self, word: &str, work_tree: &Path, may_appear: bool) {
-        let as_is = self.expand(word);
-        let below = match word.starts_with('$') {
-            true => word.split_once('/').map_or("", |(_, rest)| rest),
-            false => word.trim_start_matches('/'),
-        };
-        let is_expanded = !as_is.starts_with(word);
-        let candidates = [Some(work_tree.join(as_is)), Some(work_tree.join(below))];
-        for path in candidates.into_iter().take(2 - usize::from(is_expanded)) {
-            let Some(relative) = path.and_then(|path| self.in_project(&path)) else {
-                continue;
-            };
+        if let Some(relative) = self.in_project(&work_tree.join(self.expand(word))) {
+            let may_appear = may_appear && !word.starts_with('$');
             match self.kind_in_project(&relative) {
                 Some(FileType::RegularFile) => self.insert(relative),
-                None if may_appear && !word.starts_with(['/', '$']) => self.insert(relative),
+                None if may_appear => self.insert(relative),
                 Some(_) | None => {}
             }
+        }
+        // `$(git rev-parse --show-toplevel)/x` arrives as `/x`, and `$PWD/x` as it is.
+        let below = match word.strip_prefix('$') {
+            Some(variable) => variable.split_once('/').map(|(_, below)| below),
+            None => word.strip_prefix('/'),
+        };
+        if let Some(relative) = below.and_then(|below| self.in_project(&work_tree.join(below)))
+            && self.kind_in_project(&relative) == Some(FileType::RegularFile)
+        {
+            self.insert(relative);
         }
     }
 
@@ -824,7 +829,7 @@ mod tests {
 
     #[test]
     fn many_repositories_do_not_hide_the_configuration_of_the_project() {
-        let names: Vec<String> = (0..600).map(|n| format!("!{n:03}/.git/HEAD")).collect();
+        let names: Vec<String> = (0..260).map(|n| format!("!{n:03}/.git/HEAD")).collect();
         let mut files = vec![(".git/config", "[core]\n\thooksPath = .githooks\n")];
         files.extend(names.iter().map(|name| (name.as_str(), "")));
         assert_eq!(references(&files), [".githooks"]);
