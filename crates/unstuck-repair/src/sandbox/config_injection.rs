@@ -34,6 +34,8 @@ const MAX_READ_BYTES: u64 = 1 << 30;
 const HASH_BUFFER_BYTES: usize = 64 << 10;
 /// Maximum depth inside a repository.
 const MAX_DEPTH: usize = 12;
+/// Directories of git-annex and git-svn in a repository: possibly large, and nothing in them is executed.
+const DATA_DIRS: [&str; 2] = ["annex", "svn"];
 /// Depth to which a referenced directory of hooks is protected.
 const REFERENCED_DEPTH: usize = 2;
 
@@ -266,6 +268,11 @@ impl EntryCollector<'_> {
                     };
                     if let Some(inner) = inner() {
                         self.add_links(&inner, &at, deepest);
+                    }
+                }
+                FileType::Directory if DATA_DIRS.iter().any(|data| name == *data) => {
+                    if let Some(inner) = inner() {
+                        self.add_links(&inner, &at, MAX_DEPTH);
                     }
                 }
                 FileType::RegularFile if is_writable_git_name(&name) => {}
@@ -925,6 +932,10 @@ mod tests {
         repository_at(&root.join(".git"));
         fs::create_dir_all(root.join("tools/hooks")).unwrap();
         assert_eq!(look_with_hooks(root).refusal(), None);
+        fs::create_dir_all(root.join(".git/annex/objects")).unwrap();
+        let sparse = fs::File::create(root.join(".git/annex/objects/x")).unwrap();
+        sparse.set_len(MAX_READ_BYTES + 1).unwrap();
+        assert_eq!(look_with_hooks(root).refusal(), None, "data");
         let sparse = fs::File::create(root.join("tools/hooks/lib")).unwrap();
         sparse.set_len(MAX_READ_BYTES + 1).unwrap();
         assert!(look_with_hooks(root).refusal().is_some());
