@@ -155,13 +155,26 @@ impl LayerWalk<'_> {
         })
     }
 
-    /// True if a new or replaced directory contains something at a protected path.
+    /// True if a new or replaced directory contains something at a protected path, or anything but a directory on the way
+    /// there: git would follow a link.
     fn contains_protected_path(&self, at: &TreePath, here: &OverlayDir, name: &[u8]) -> bool {
         let root = self.input.lower;
         let exists = |rest: TreePath| {
-            let (folder, last) = rest.split()?;
-            let folder = here.child(name, root).ok()?.descend(&folder, root).ok()?;
-            Some(folder.entry(last).ok()?.is_some())
+            let own = here.entry(name).ok()??;
+            if own.kind() != FileType::Directory {
+                return Some(true);
+            }
+            let mut folder = here.child(name, root).ok()?;
+            for part in rest.parts() {
+                let Some(entry) = folder.entry(part).ok()? else {
+                    return Some(false);
+                };
+                if entry.kind() != FileType::Directory {
+                    return Some(true);
+                }
+                folder = folder.child(part, root).ok()?;
+            }
+            Some(true)
         };
         let below = self
             .input

@@ -4,7 +4,7 @@
 //! files cannot be protected without creating them, so they are looked for afterwards and removed. Without mounts,
 //! existing files are restored as well.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -13,19 +13,35 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode};
+use sha2::{Digest, Sha256};
 
 use super::git_dirs::{
     self, AllowedGitDirChanges, GitDirEntryKind, GitDirs, GitRepositoryMarker, MODULES_DIR,
     has_repository_layout, hook_is_harmless, is_writable_git_name, settings_are_harmless,
 };
+use super::path_lists::SandboxPathLists;
 use super::scratch_dir;
 
-/// Larger files are not kept for restoring; a change to them is only reported.
+/// Larger files are not kept for restoring; if one changes, it is removed.
 const MAX_FILE_BYTES: u64 = 1 << 20;
+/// Maximum number of protected entries.
+const MAX_ENTRIES: usize = 200_000;
+/// Maximum size of all files kept for restoring.
+const MAX_KEPT_BYTES: u64 = 64 << 20;
+/// Maximum size of all files read.
+const MAX_READ_BYTES: u64 = 1 << 30;
+/// Size of the parts in which a file is hashed.
+const HASH_BUFFER_BYTES: usize = 64 << 10;
 /// Maximum depth inside a repository.
 const MAX_DEPTH: usize = 12;
+/// Directories of git-annex and git-svn in a repository: possibly large, and nothing in them is executed.
+const DATA_DIRS: [&str; 2] = ["annex", "svn"];
 /// Depth to which a referenced directory of hooks is protected.
 const REFERENCED_DEPTH: usize = 2;
+
+/// The reason to refuse a command in a project with too many protected files.
+const TOO_MUCH_TO_PROTECT: &str = "there are too many or too large files to protect in this project: look for unusual files in \
+     `.git` directories, and in the directories that `core.hooksPath` names";
 
 /// The files of a project that influence later commands, as they were before the repair.
 #[derive(Debug)]
@@ -36,6 +52,8 @@ pub struct ProtectedFilesRecord {
     git: GitDirs,
     /// Protected entries in repositories, by path.
     protected: BTreeMap<PathBuf, ProtectedEntry>,
+    /// If set, there are more protected entries than can be recorded.
+    is_over_limit: bool,
 }
 
 /// An entry that no repair may change.
@@ -47,8 +65,15 @@ enum ProtectedEntry {
         mode: RawMode,
     },
     Link(PathBuf),
-    /// A file that is too large or of a type that cannot be restored.
+    /// A file that is too large to be kept.
+    Large {
+        sha256: [u8; 32],
+        mode: RawMode,
+    },
+    /// An entry of a type that cannot be restored.
     Other,
+    /// A file that was not read, because of the limits. It counts as changed.
+    Unread,
 }
 
 impl ProtectedFilesRecord {
@@ -63,12 +88,20 @@ impl ProtectedFilesRecord {
         let absent = kept.filter(|path| {
             open_parent_dir(project, path).is_ok_and(|folder| !exists(&folder, file_name(path)))
         });
-        let protected = protected_entries(project, &git, is_private);
+        let collected = collect_protected(project, &git, is_private, None);
+        let (protected, is_over_limit) = (collected.all, collected.is_over_limit);
         Self {
             absent: absent.cloned().collect(),
             git,
             protected,
+            is_over_limit,
         }
+    }
+
+    /// Returns the reason to refuse a command if there is more to protect than can be recorded.
+    pub fn refusal(&self) -> Option<&'static str> {
+        let too_much = self.is_over_limit.then_some(TOO_MUCH_TO_PROTECT);
+        too_much.or(self.git.refusal())
     }
 
     /// Removes new entries and restores changed ones, except those the command is known to make and those that cannot
@@ -80,6 +113,7 @@ impl ProtectedFilesRecord {
         is_private: bool,
     ) -> Vec<PathBuf> {
         let mut told = self.remove_new(project);
+        told.extend(self.remove_links_to_references(project));
         let now = GitDirs::find(project);
         for one in &now.found {
             if !self.git.found.contains(one)
@@ -91,15 +125,19 @@ impl ProtectedFilesRecord {
         }
         let known = GitDirs {
             found: now.found.intersection(&self.git.found).cloned().collect(),
-            is_truncated: false,
             referenced: self.git.referenced.clone(),
+            rebuilt: self.git.rebuilt.clone(),
+            ..GitDirs::default()
         };
-        let after = protected_entries(project, &known, is_private);
+        let after = collect_protected(project, &known, is_private, Some(&self.protected)).all;
         for (path, item) in &after {
             match self.protected.get(path) {
-                Some(before) if before == item => {}
+                Some(before) if before == item && *item != ProtectedEntry::Unread => {}
                 before => {
-                    if !is_harmless(path, before, item, effects) {
+                    let is_rebuilt = known.rebuilt.iter().any(|one| path.starts_with(one));
+                    let is_harmless = is_harmless(path, before, item, effects)
+                        || is_rebuilt && is_harmless_rebuilt(&known, path, item);
+                    if !is_harmless {
                         restore_entry(project, path, before);
                         add_report_path(&mut told, path);
                     }
@@ -110,12 +148,33 @@ impl ProtectedFilesRecord {
             // A repository that is gone cannot execute anything.
             let is_left = known.found.iter().any(|one| path.starts_with(&one.path))
                 || known.referenced.iter().any(|one| path.starts_with(one));
-            if is_left && !after.contains_key(path) {
+            // What is generated can be generated again.
+            let is_rebuilt = known.rebuilt.iter().any(|one| path.starts_with(one));
+            if is_left && !is_rebuilt && !after.contains_key(path) {
                 restore_entry(project, path, Some(item));
                 add_report_path(&mut told, path);
             }
         }
         told
+    }
+
+    /// Removes links that have taken the place of directories on the way to references, the outermost first: git would
+    /// follow them.
+    fn remove_links_to_references(&self, project: &impl AsFd) -> Vec<PathBuf> {
+        let above = |path: &PathBuf| path.ancestors().skip(1).map(Path::to_owned).collect();
+        let ancestors: Vec<Vec<PathBuf>> = self.git.referenced.iter().map(above).collect();
+        let ancestors: BTreeSet<PathBuf> = ancestors.into_iter().flatten().collect();
+        let mut removed = Vec::new();
+        for path in ancestors.iter().filter(|path| !path.as_os_str().is_empty()) {
+            let Ok(folder) = open_parent_dir(project, path) else {
+                continue;
+            };
+            if kind_of(&folder, file_name(path)) == Some(FileType::Symlink) {
+                remove_path(project, path);
+                removed.push(path.clone());
+            }
+        }
+        removed
     }
 
     /// Removes entries at paths that did not exist before.
@@ -141,150 +200,234 @@ fn add_report_path(told: &mut Vec<PathBuf>, path: &Path) {
     }
 }
 
-/// Returns the protected entries in these repositories.
-fn protected_entries(
+/// Collects the protected entries in these repositories, and those that their configuration names.
+fn collect_protected<'b>(
     project: &impl AsFd,
-    git: &GitDirs,
+    git: &'b GitDirs,
     is_private: bool,
-) -> BTreeMap<PathBuf, ProtectedEntry> {
-    let mut all = BTreeMap::new();
+    before: Option<&'b BTreeMap<PathBuf, ProtectedEntry>>,
+) -> EntryCollector<'b> {
+    let mut collector = EntryCollector {
+        all: BTreeMap::new(),
+        before,
+        rebuilt: &git.rebuilt,
+        kept_bytes: 0,
+        read_bytes: 0,
+        is_over_limit: false,
+    };
     for GitRepositoryMarker { path, kind } in &git.found {
         match kind {
             GitDirEntryKind::Pointer => {
                 if let Ok(folder) = open_parent_dir(project, path) {
-                    collect_entry(&folder, path, &mut all);
+                    collector.add_entry(&folder, path);
                 }
             }
             GitDirEntryKind::Directory if is_private && path == Path::new(git_dirs::GIT_DIR) => {}
             GitDirEntryKind::Directory => {
                 if let Some(folder) = git_dirs::open_dir_below(project, path) {
-                    collect_repository(&folder, path, 0, &mut all);
+                    collector.add_repository(&folder, path, 0);
                 }
             }
         }
     }
     for path in &git.referenced {
         if let Ok(folder) = open_parent_dir(project, path) {
-            collect_tree(&folder, file_name(path), path, REFERENCED_DEPTH, &mut all);
+            collector.add_tree(&folder, file_name(path), path, REFERENCED_DEPTH);
         }
     }
-    all
+    collector
 }
 
-/// Collects the protected entries of a repository, and the links in the rest of it.
-fn collect_repository(
-    folder: &OwnedFd,
-    path: &Path,
-    depth: usize,
-    all: &mut BTreeMap<PathBuf, ProtectedEntry>,
-) {
-    for (name, kind) in git_dirs::list_dir(folder) {
-        let at = path.join(&name);
-        let inner = || git_dirs::open_dir_below(folder, Path::new(&name));
-        match kind {
-            FileType::Directory if name == MODULES_DIR => {
-                if let Some(inner) = inner() {
-                    collect_submodules(&inner, &at, depth + 1, all);
+/// Collects protected entries, up to limits.
+struct EntryCollector<'b> {
+    all: BTreeMap<PathBuf, ProtectedEntry>,
+    /// The entries before the repair, if this is the check after it.
+    before: Option<&'b BTreeMap<PathBuf, ProtectedEntry>>,
+    rebuilt: &'b BTreeSet<PathBuf>,
+    kept_bytes: u64,
+    read_bytes: u64,
+    is_over_limit: bool,
+}
+
+impl EntryCollector<'_> {
+    /// Collects the protected entries of a repository, and the links in the rest of it.
+    fn add_repository(&mut self, folder: &OwnedFd, path: &Path, depth: usize) {
+        for (name, kind) in git_dirs::list_dir(folder) {
+            let at = path.join(&name);
+            let inner = || git_dirs::open_dir_below(folder, Path::new(&name));
+            match kind {
+                FileType::Directory if name == MODULES_DIR => {
+                    if let Some(inner) = inner() {
+                        self.add_submodules(&inner, &at, depth + 1);
+                    }
                 }
-            }
-            FileType::Directory if is_writable_git_name(&name) => {
-                let deepest = match name.as_bytes() {
-                    b"refs" | b"logs" => MAX_DEPTH,
-                    _ => 1,
-                };
-                if let Some(inner) = inner() {
-                    collect_links(&inner, &at, deepest, all);
+                FileType::Directory if is_writable_git_name(&name) => {
+                    let deepest = match name.as_bytes() {
+                        b"refs" | b"logs" => MAX_DEPTH,
+                        _ => 1,
+                    };
+                    if let Some(inner) = inner() {
+                        self.add_links(&inner, &at, deepest);
+                    }
                 }
-            }
-            FileType::RegularFile if is_writable_git_name(&name) => {}
-            _ => collect_tree(folder, &name, &at, MAX_DEPTH, all),
-        }
-    }
-}
-
-/// Collects the repositories of submodules, which may be nested.
-fn collect_submodules(
-    folder: &OwnedFd,
-    path: &Path,
-    depth: usize,
-    all: &mut BTreeMap<PathBuf, ProtectedEntry>,
-) {
-    if depth > MAX_DEPTH {
-        return;
-    }
-    let names = git_dirs::list_dir(folder);
-    if has_repository_layout(&names) {
-        return collect_repository(folder, path, depth, all);
-    }
-    for (name, kind) in names {
-        let at = path.join(&name);
-        match (kind, git_dirs::open_dir_below(folder, Path::new(&name))) {
-            (FileType::Directory, Some(inner)) => collect_submodules(&inner, &at, depth + 1, all),
-            _ => collect_entry(folder, &at, all),
-        }
-    }
-}
-
-/// Collects only the links: git writes through them.
-fn collect_links(
-    folder: &OwnedFd,
-    path: &Path,
-    deepest: usize,
-    all: &mut BTreeMap<PathBuf, ProtectedEntry>,
-) {
-    for (name, kind) in git_dirs::list_dir(folder) {
-        let at = path.join(&name);
-        match kind {
-            FileType::Symlink => collect_entry(folder, &at, all),
-            FileType::Directory if deepest > 0 => {
-                if let Some(inner) = git_dirs::open_dir_below(folder, Path::new(&name)) {
-                    collect_links(&inner, &at, deepest - 1, all);
+                FileType::Directory if DATA_DIRS.iter().any(|data| name == *data) => {
+                    if let Some(inner) = inner() {
+                        self.add_links(&inner, &at, MAX_DEPTH);
+                    }
                 }
+                FileType::RegularFile if is_writable_git_name(&name) => {}
+                _ => self.add_tree(folder, &name, &at, MAX_DEPTH),
             }
-            _ => {}
         }
     }
-}
 
-fn collect_tree(
-    folder: &OwnedFd,
-    name: &OsStr,
-    path: &Path,
-    deepest: usize,
-    all: &mut BTreeMap<PathBuf, ProtectedEntry>,
-) {
-    collect_entry(folder, path, all);
-    let inner = git_dirs::open_dir_below(folder, Path::new(name)).filter(|_| deepest > 0);
-    for (name, _) in inner.iter().flat_map(git_dirs::list_dir) {
-        if let Some(inner) = &inner {
-            collect_tree(inner, &name, &path.join(&name), deepest - 1, all);
+    /// Collects the repositories of submodules, which may be nested.
+    fn add_submodules(&mut self, folder: &OwnedFd, path: &Path, depth: usize) {
+        if depth > MAX_DEPTH {
+            return;
+        }
+        let names = git_dirs::list_dir(folder);
+        if has_repository_layout(&names) {
+            return self.add_repository(folder, path, depth);
+        }
+        for (name, kind) in names {
+            let at = path.join(&name);
+            match (kind, git_dirs::open_dir_below(folder, Path::new(&name))) {
+                (FileType::Directory, Some(inner)) => self.add_submodules(&inner, &at, depth + 1),
+                _ => self.add_entry(folder, &at),
+            }
         }
     }
-}
 
-fn collect_entry(folder: &OwnedFd, path: &Path, all: &mut BTreeMap<PathBuf, ProtectedEntry>) {
-    if let Some(item) = read_entry(folder, file_name(path)) {
-        all.insert(path.to_owned(), item);
-    }
-}
-
-fn read_entry(folder: &OwnedFd, name: &OsStr) -> Option<ProtectedEntry> {
-    let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-    Some(match FileType::from_raw_mode(stat.st_mode) {
-        FileType::Directory => ProtectedEntry::Directory,
-        FileType::Symlink => {
-            let target = rustix::fs::readlinkat(folder, name, Vec::new()).ok()?;
-            ProtectedEntry::Link(OsStr::from_bytes(target.to_bytes()).into())
+    /// Collects only the links: git writes through them.
+    fn add_links(&mut self, folder: &OwnedFd, path: &Path, deepest: usize) {
+        for (name, kind) in git_dirs::list_dir(folder) {
+            let at = path.join(&name);
+            match kind {
+                FileType::Symlink => self.add_entry(folder, &at),
+                FileType::Directory if deepest > 0 => {
+                    if let Some(inner) = git_dirs::open_dir_below(folder, Path::new(&name)) {
+                        self.add_links(&inner, &at, deepest - 1);
+                    }
+                }
+                _ => {}
+            }
         }
-        FileType::RegularFile => match read_file(folder, name) {
-            Ok(Some(bytes)) => ProtectedEntry::File {
-                bytes,
-                mode: stat.st_mode & 0o777,
-            },
+    }
+
+    fn add_tree(&mut self, folder: &OwnedFd, name: &OsStr, path: &Path, deepest: usize) {
+        if self.is_over_limit {
+            return;
+        }
+        self.add_entry(folder, path);
+        if self.is_removed_as_a_whole(path) {
+            return;
+        }
+        let inner = git_dirs::open_dir_below(folder, Path::new(name)).filter(|_| deepest > 0);
+        for (name, _) in inner.iter().flat_map(git_dirs::list_dir) {
+            if let Some(inner) = &inner {
+                self.add_tree(inner, &name, &path.join(&name), deepest - 1);
+            }
+        }
+    }
+
+    /// True for a new directory without any use: its contents do not matter, however many there are.
+    fn is_removed_as_a_whole(&self, path: &Path) -> bool {
+        let may_be_kept = path.ends_with("hooks") || self.rebuilt.contains(path);
+        !may_be_kept && self.before.is_some_and(|before| !before.contains_key(path))
+    }
+
+    fn add_entry(&mut self, folder: &OwnedFd, path: &Path) {
+        // References may overlap: `hooks/lib` and `hooks`.
+        if self.all.contains_key(path) {
+            return;
+        }
+        // Afterwards, there is no limit on what has to be removed.
+        if self.before.is_none() && self.all.len() >= MAX_ENTRIES {
+            self.is_over_limit = true;
+            return;
+        }
+        if let Some(item) = self.read_entry(folder, path) {
+            self.all.insert(path.to_owned(), item);
+        }
+    }
+
+    fn read_entry(&mut self, folder: &OwnedFd, path: &Path) -> Option<ProtectedEntry> {
+        let name = file_name(path);
+        let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        Some(match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => ProtectedEntry::Directory,
+            FileType::Symlink => {
+                let target = rustix::fs::readlinkat(folder, name, Vec::new()).ok()?;
+                ProtectedEntry::Link(OsStr::from_bytes(target.to_bytes()).into())
+            }
+            FileType::RegularFile => {
+                let size = stat.st_size.unsigned_abs();
+                let mode = stat.st_mode & 0o777;
+                self.read_file(folder, path, size, mode)
+                    .unwrap_or(ProtectedEntry::Other)
+            }
             _ => ProtectedEntry::Other,
-        },
-        _ => ProtectedEntry::Other,
-    })
+        })
+    }
+
+    /// Reads a file: all of it if it can be kept, its hash otherwise.
+    fn read_file(
+        &mut self,
+        folder: &OwnedFd,
+        path: &Path,
+        size: u64,
+        mode: RawMode,
+    ) -> io::Result<ProtectedEntry> {
+        let name = file_name(path);
+        self.read_bytes = self.read_bytes.saturating_add(size);
+        if self.read_bytes > MAX_READ_BYTES {
+            self.is_over_limit |= self.before.is_none();
+            return Ok(ProtectedEntry::Unread);
+        }
+        let is_kept = match self.before.and_then(|before| before.get(path)) {
+            Some(ProtectedEntry::File { .. }) => true,
+            Some(ProtectedEntry::Large { .. }) => false,
+            Some(_) | None => self.kept_bytes + size <= MAX_KEPT_BYTES,
+        };
+        if size <= MAX_FILE_BYTES && is_kept {
+            self.kept_bytes += size;
+            if let Some(bytes) = read_file(folder, name)? {
+                return Ok(ProtectedEntry::File { bytes, mode });
+            }
+        }
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = File::from(rustix::fs::openat(folder, name, flags, Mode::empty())?);
+        let mut hash = Sha256::new();
+        let mut file = file.take(size);
+        let mut buffer = vec![0; HASH_BUFFER_BYTES];
+        loop {
+            match file.read(&mut buffer)? {
+                0 => break,
+                length => hash.update(&buffer[..length]),
+            }
+        }
+        hash.update(size.to_le_bytes());
+        let sha256 = hash.finalize().into();
+        Ok(ProtectedEntry::Large { sha256, mode })
+    }
+}
+
+/// True if a new or changed entry in a directory of generated hooks is exactly what husky generates there.
+fn is_harmless_rebuilt(git: &GitDirs, path: &Path, item: &ProtectedEntry) -> bool {
+    match item {
+        ProtectedEntry::Directory => git.rebuilt.contains(path),
+        ProtectedEntry::File { bytes, .. } => {
+            let known = &SandboxPathLists::built_in().git.generated_hooks;
+            let hash = Sha256::digest(bytes);
+            let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+            file_name(path) == ".gitignore" || known.contains(&hash)
+        }
+        ProtectedEntry::Link(_)
+        | ProtectedEntry::Large { .. }
+        | ProtectedEntry::Other
+        | ProtectedEntry::Unread => false,
+    }
 }
 
 /// Reads a file that is not too large.
@@ -483,14 +626,20 @@ fn remove_path(project: &impl AsFd, path: &Path) {
 
 /// Restores an entry by handle; removes it if it did not exist before.
 fn restore_entry(project: &impl AsFd, path: &Path, before: Option<&ProtectedEntry>) {
-    let Ok(folder) = open_parent_dir(project, path) else {
+    let folder = match before {
+        Some(_) => open_or_make_parent_dir(project, path),
+        None => open_parent_dir(project, path),
+    };
+    let Ok(folder) = folder else {
         return;
     };
     let name = file_name(path);
     // It is reported in any case.
     let _ = match before {
-        Some(ProtectedEntry::Other) => Ok(()),
-        None => scratch_dir::remove_below(&folder, name),
+        None
+        | Some(ProtectedEntry::Large { .. } | ProtectedEntry::Other | ProtectedEntry::Unread) => {
+            scratch_dir::remove_below(&folder, name)
+        }
         Some(ProtectedEntry::Directory) => {
             if is_dir(&folder, name) {
                 Ok(())
@@ -521,14 +670,35 @@ fn write_new(folder: &OwnedFd, name: &OsStr, bytes: &[u8], mode: RawMode) -> io:
 }
 
 fn is_dir(folder: &OwnedFd, name: &OsStr) -> bool {
-    let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
-    stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
+    kind_of(folder, name) == Some(FileType::Directory)
+}
+
+fn kind_of(folder: &OwnedFd, name: &OsStr) -> Option<FileType> {
+    let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    Some(FileType::from_raw_mode(stat.st_mode))
 }
 
 /// Opens the parent directory of an entry; symlinks are refused.
 fn open_parent_dir(project: &impl AsFd, path: &Path) -> io::Result<OwnedFd> {
     let folder = path.parent().unwrap_or(Path::new(""));
     git_dirs::open_dir_below(project, folder).ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
+/// Opens the parent directory of an entry to restore. Whatever else has taken the place of a directory on the way is
+/// removed, and a missing one is created.
+fn open_or_make_parent_dir(project: &impl AsFd, path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut folder = rustix::fs::openat(project, ".", flags, Mode::empty())?;
+    for name in path.parent().into_iter().flatten() {
+        if !is_dir(&folder, name) {
+            if exists(&folder, name) {
+                scratch_dir::remove_below(&folder, name)?;
+            }
+            rustix::fs::mkdirat(&folder, name, Mode::from_raw_mode(0o755))?;
+        }
+        folder = rustix::fs::openat(&folder, name, flags, Mode::empty())?;
+    }
+    Ok(folder)
 }
 
 fn file_name(path: &Path) -> &OsStr {
@@ -691,5 +861,83 @@ mod tests {
             root.join(".git").symlink_metadata().is_err(),
             "the link is gone"
         );
+    }
+
+    /// Records a project whose configuration names `tools/hooks`, as where no mounts are available.
+    fn look_with_hooks(root: &Path) -> ProtectedFilesRecord {
+        let project = handle(root);
+        fs::write(
+            root.join(".git/config"),
+            format!("{CONFIG}\thooksPath = tools/hooks\n"),
+        )
+        .unwrap();
+        let git = GitDirs::find_with_references(&project, root, None);
+        ProtectedFilesRecord::record(&project, protected_paths().iter(), git, false)
+    }
+
+    #[test]
+    fn a_link_above_a_reference_is_replaced_by_what_was_there() {
+        for existed in [true, false] {
+            let folder = tempfile::tempdir().unwrap();
+            let root = &folder.path().canonicalize().unwrap();
+            repository_at(&root.join(".git"));
+            if existed {
+                fs::create_dir_all(root.join("tools/hooks")).unwrap();
+                fs::write(root.join("tools/hooks/pre-commit"), "mine").unwrap();
+            }
+            let before = look_with_hooks(root);
+            if existed {
+                fs::rename(root.join("tools"), root.join("moved")).unwrap();
+            }
+            fs::create_dir_all(root.join("evil/hooks")).unwrap();
+            fs::write(root.join("evil/hooks/pre-commit"), "evil").unwrap();
+            std::os::unix::fs::symlink("evil", root.join("tools")).unwrap();
+            let told = told(&before, root, AllowedGitDirChanges::default());
+            assert_eq!(told, ["tools"]);
+            let now = fs::read_to_string(root.join("tools/hooks/pre-commit")).ok();
+            assert_eq!(now.as_deref(), existed.then_some("mine"));
+            assert!(
+                root.join("evil/hooks/pre-commit").exists(),
+                "not through the link"
+            );
+        }
+    }
+
+    #[test]
+    fn a_changed_large_file_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = &folder.path().canonicalize().unwrap();
+        repository_at(&root.join(".git"));
+        fs::create_dir_all(root.join("tools/hooks")).unwrap();
+        let hook = root.join("tools/hooks/pre-commit");
+        let mut text = vec![b'a'; 3 << 20];
+        fs::write(&hook, &text).unwrap();
+        let before = look_with_hooks(root);
+        fs::write(&hook, &text).unwrap();
+        assert_eq!(
+            told(&before, root, AllowedGitDirChanges::default()),
+            ["x"; 0]
+        );
+        *text.last_mut().unwrap() = b'b';
+        fs::write(&hook, &text).unwrap();
+        let now = told(&before, root, AllowedGitDirChanges::default());
+        assert_eq!(now, ["tools/hooks/pre-commit"]);
+        assert!(!hook.exists());
+    }
+
+    #[test]
+    fn too_many_bytes_to_read_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = &folder.path().canonicalize().unwrap();
+        repository_at(&root.join(".git"));
+        fs::create_dir_all(root.join("tools/hooks")).unwrap();
+        assert_eq!(look_with_hooks(root).refusal(), None);
+        fs::create_dir_all(root.join(".git/annex/objects")).unwrap();
+        let sparse = fs::File::create(root.join(".git/annex/objects/x")).unwrap();
+        sparse.set_len(MAX_READ_BYTES + 1).unwrap();
+        assert_eq!(look_with_hooks(root).refusal(), None, "data");
+        let sparse = fs::File::create(root.join("tools/hooks/lib")).unwrap();
+        sparse.set_len(MAX_READ_BYTES + 1).unwrap();
+        assert!(look_with_hooks(root).refusal().is_some());
     }
 }

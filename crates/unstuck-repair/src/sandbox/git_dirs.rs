@@ -46,6 +46,10 @@ const LFS_SETTINGS: [&str; 6] = [
     "repositoryformatversion = 0",
 ];
 
+/// The reason to refuse a command in a project with references that cannot be protected.
+const UNPROTECTED_REFERENCES: &str = "git's configuration in this project names files that cannot be protected: too many, or \
+     with names that are not UTF-8; look for unusual `include`, `hooksPath` and command settings in `.git/config`";
+
 /// A directory or file by which git finds a repository.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct GitRepositoryMarker {
@@ -77,6 +81,12 @@ pub struct GitDirs {
     /// Paths in the project that their configuration names, and that git obeys: settings, hooks, attributes, programs.
     #[serde(default)]
     pub referenced: BTreeSet<PathBuf>,
+    /// Directories in those that package managers fill again, such as husky's `.husky/_`.
+    #[serde(default)]
+    pub rebuilt: BTreeSet<PathBuf>,
+    /// If set, some of those paths cannot be protected: there are too many, or one is not UTF-8.
+    #[serde(default)]
+    pub has_unprotected_references: bool,
 }
 
 /// The changes of git directories that an approved command is expected and allowed to make.
@@ -135,11 +145,40 @@ impl GitDirs {
         found
     }
 
-    /// Finds all repositories below a project, and what their configuration names in it.
-    pub fn find_with_references(project: &impl AsFd, root: &Path) -> Self {
+    /// Finds all repositories below a project, and what their configuration and that of the user with this home directory
+    /// name in it.
+    pub fn find_with_references(project: &impl AsFd, root: &Path, home: Option<&Path>) -> Self {
         let mut found = Self::find(project);
-        found.referenced = git_references::find_references(project, root, &found.found);
+        let references = git_references::find_references(project, root, home, &found.found);
+        found.referenced = references.paths;
+        found.rebuilt = references.rebuilt;
+        found.has_unprotected_references = references.is_incomplete;
         found
+    }
+
+    /// Returns the reason to refuse a command if not everything that git's configuration names can be protected.
+    pub fn refusal(&self) -> Option<&'static str> {
+        self.has_unprotected_references
+            .then_some(UNPROTECTED_REFERENCES)
+    }
+
+    /// Leaves out references in directories of installed packages if a command installs packages: it replaces them.
+    #[must_use]
+    pub fn without_packages_installed_by(mut self, steps: &CommandSteps) -> Self {
+        let CommandSteps::Argv(commands) = steps else {
+            return self;
+        };
+        let installs = &SandboxPathLists::built_in().git.installs;
+        if commands
+            .iter()
+            .any(|words| installs.iter().any(|command| begins_with(words, command)))
+        {
+            let known = WatchedFileKnowledge::built_in();
+            let is_installed = |name: &OsStr| name.to_str().is_some_and(|n| known.is_installed(n));
+            self.referenced
+                .retain(|path| !path.iter().any(is_installed));
+        }
+        self
     }
 
     fn add(&mut self, path: PathBuf, kind: GitDirEntryKind) {
@@ -185,14 +224,18 @@ pub fn describe_git_effects(steps: &CommandSteps) -> Vec<String> {
 fn matching_effects(
     words: &[String],
 ) -> impl Iterator<Item = &'static super::path_lists::GitDirChangeRule> {
-    let words = without_config_arguments(words);
-    let begins = move |command: &String| {
-        let mut known = command.split(' ');
-        let mut words = words.iter().copied();
-        known.all(|word| words.next() == Some(word))
-    };
     let all = SandboxPathLists::built_in().git.effect.iter();
-    all.filter(move |effect| effect.commands.iter().any(&begins))
+    all.filter(move |effect| {
+        let mut commands = effect.commands.iter();
+        commands.any(|command| begins_with(words, command))
+    })
+}
+
+/// True if a command begins with these words.
+fn begins_with(words: &[String], command: &str) -> bool {
+    let words = without_config_arguments(words);
+    let mut words = words.into_iter();
+    command.split(' ').all(|word| words.next() == Some(word))
 }
 
 /// Returns the words of a command without git's `-c name=value`, which applies to this one call only.

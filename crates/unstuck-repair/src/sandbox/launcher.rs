@@ -59,6 +59,9 @@ fn run(link: &UnixStream) -> Result<i32, SetupFailure> {
             copies.is_git_private(),
         )
     });
+    if let Some(reason) = before.as_ref().and_then(ProtectedFilesRecord::refusal) {
+        return Err(SetupFailure::permanent("protect the project", reason));
+    }
     let code = {
         let cgroup = limit_processes(&mut order);
         // Changing the user clears the parent-death signal.

@@ -123,6 +123,10 @@ pub(super) struct ProtectedProjectPaths {
 #[serde(deny_unknown_fields)]
 pub(super) struct GitDirRules {
     pub(super) writable: Vec<String>,
+    /// Commands that replace directories of installed packages.
+    pub(super) installs: Vec<String>,
+    /// Files that husky generates, as SHA-256.
+    pub(super) generated_hooks: Vec<String>,
     pub(super) effect: Vec<GitDirChangeRule>,
 }
 

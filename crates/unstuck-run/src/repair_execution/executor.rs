@@ -161,15 +161,16 @@ impl RepairExecutor {
         let environment = job.environment.clone();
         let environment = environment.without_links_into(job.root.path());
         let environment = environment_for_user(environment, run_as).pairs();
+        let host = host_paths(&environment, scratch.path(), run_as);
         let order = SandboxRequest {
             profile: self.profile_hiding_state(job),
-            host: host_paths(&environment, scratch.path(), run_as),
+            git: git_dirs(job, &environment),
+            host,
             namespace_obstacle: obstacle,
             has_no_process_limit: false,
             run_as,
             folder: job.folder.relative().to_owned(),
             steps: job.steps(),
-            git: GitDirs::find_with_references(job.root, job.root.path()),
             watched_files: checked_files(job, &scratch).context("store the watched files")?,
             copies: Vec::new(),
         };
@@ -181,6 +182,15 @@ impl RepairExecutor {
                 false,
             )
         });
+        let refusal = match &before {
+            Some(before) => before.refusal(),
+            None => order.git.refusal(),
+        };
+        if let Some(reason) = refusal {
+            return Err(RepairError::Refused {
+                reason: reason.to_owned(),
+            });
+        }
         let (link, theirs) =
             SandboxConnection::open(&order, job).context("connect to the sandbox")?;
         let spec = self.process_spec(job, environment);
@@ -292,6 +302,17 @@ impl RepairExecutor {
             conflicting_git_changes: told.conflicting_git_changes,
         }
     }
+}
+
+/// Returns the repositories of a project, and what git's configuration names in it.
+pub(super) fn git_dirs(job: &RepairJob<'_>, environment: &[(OsString, OsString)]) -> GitDirs {
+    if let Some(known) = &job.git {
+        return known.clone();
+    }
+    let home = environment.iter().find(|(name, _)| name == "HOME");
+    let home = home.map(|(_, home)| Path::new(home));
+    GitDirs::find_with_references(job.root, job.root.path(), home)
+        .without_packages_installed_by(&job.steps())
 }
 
 /// Returns the watched files with private copies of the checked contents.

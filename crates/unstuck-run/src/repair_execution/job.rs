@@ -7,7 +7,7 @@ use unstuck_repair::environment::RepairEnvironment;
 use unstuck_repair::project_dir::{ProjectRoot, RepairWorkingDir};
 use unstuck_repair::sandbox::wire::CommandSteps;
 use unstuck_repair::sandbox::{
-    FileScope, ProcessScope, SandboxMode, SandboxProfile, file_scope, process_scope,
+    FileScope, GitDirs, ProcessScope, SandboxMode, SandboxProfile, file_scope, process_scope,
 };
 use unstuck_repair::watched_files::WatchedFile;
 
@@ -26,6 +26,8 @@ pub struct RepairJob<'a> {
     pub profile: SandboxProfile,
     /// The watched files as they were when the repair was approved.
     pub watched_files: Vec<WatchedFile>,
+    /// The git repositories of the project, if they are known already.
+    pub git: Option<GitDirs>,
     /// The timeout.
     pub timeout: Duration,
 }
@@ -50,6 +52,7 @@ impl<'a> RepairJob<'a> {
             environment,
             profile,
             watched_files: Vec::new(),
+            git: None,
             timeout: Duration::from_secs(120),
         }
     }

@@ -10,14 +10,13 @@ use unstuck_repair::environment::RepairEnvironment;
 use unstuck_repair::preview::{self, Preview, PreviewDraft, PreviewError, PreviewStore};
 use unstuck_repair::project_dir::{ProjectRoot, RepairWorkingDir};
 use unstuck_repair::sandbox::{
-    ConfinementLevel, GitDirs, NetworkAccess, OverlayDirs, SandboxProfile, protected_paths,
-    run_as_user,
+    ConfinementLevel, NetworkAccess, OverlayDirs, SandboxProfile, protected_paths, run_as_user,
 };
 
 use crate::process::{OutputSink, StopRequest};
 
 use super::error::RepairError;
-use super::executor::RepairExecutor;
+use super::executor::{RepairExecutor, git_dirs};
 use super::job::RepairJob;
 use super::outcome::RepairOutcome;
 
@@ -85,12 +84,15 @@ impl RepairExecutor {
         }
         let draft = previews.prepare(trial.root.path(), trial.bounds, now)?;
         let environment = trial.environment.clone();
-        let job = RepairJob {
+        let variables = environment.pairs();
+        let mut job = RepairJob {
             profile: preview_profile(trial, &draft),
             timeout: trial.timeout,
             ..RepairJob::new(&approved, trial.root, trial.folder, environment)
         };
-        let references = GitDirs::find_with_references(trial.root, trial.root.path()).referenced;
+        let git = git_dirs(&job, &variables);
+        let references = git.referenced.clone();
+        job.git = Some(git);
         let mut watch = OverlayUsageWatch {
             draft: &draft,
             ticks: 0,

@@ -204,6 +204,42 @@ async fn changes_that_affect_later_commands_are_not_applied() {
     assert!(!place.path("project/.git/hooks").exists());
 }
 
+/// What git's configuration names is left out, and so are links on the way there; what is next to it is not.
+#[tokio::test]
+async fn changes_of_hooks_in_the_project_are_not_applied() {
+    let place = Place::new();
+    for name in [".git", "kept/hooks", "node_modules/.bin", "a"] {
+        fs::create_dir_all(place.path("project").join(name)).unwrap();
+    }
+    for name in ["kept/hooks/pre-commit", "node_modules/.bin/merge"] {
+        fs::write(place.path("project").join(name), "mine").unwrap();
+    }
+    let config = "[core]\n\thooksPath = later/hooks\n[include]\n\tpath = ../one\n\tpath = ../two\n\
+                  [merge \"x\"]\n\tdriver = node_modules/.bin/merge %A\n";
+    fs::write(place.path("project/.git/config"), config).unwrap();
+    for (name, hooks) in [("one", "kept/hooks"), ("two", "a/b/c/hooks")] {
+        let text = format!("[core]\n\thooksPath = {hooks}\n");
+        fs::write(place.path("project").join(name), text).unwrap();
+    }
+    let line = "mkdir -p evil/hooks; echo evil > evil/hooks/pre-commit; ln -s evil later; mkdir a/b; ln -s ../../evil a/b/c; \
+                echo evil > kept/hooks/pre-commit; mv kept moved; echo evil > one; echo evil > node_modules/.bin/merge; echo x > x";
+    let preview = place.tried(line).await.unwrap();
+    assert_eq!(preview.report().protected, ["a/b", "later"]);
+    assert_eq!(rows(preview.report()), ["add evil/", "add x"]);
+
+    let line = "rm -rf node_modules && mkdir node_modules && cp x y node_modules";
+    fs::write(place.path("project/x"), "").unwrap();
+    fs::write(place.path("project/y"), "").unwrap();
+    let preview = place.tried(line).await.unwrap();
+    assert_eq!(preview.report().protected, [""; 0]);
+    let expected = [
+        "delete node_modules/.bin/",
+        "add node_modules/x",
+        "add node_modules/y",
+    ];
+    assert_eq!(rows(preview.report()), expected);
+}
+
 #[tokio::test]
 async fn concurrent_change_of_the_owners_configuration_is_kept() {
     let place = Place::new();

@@ -1,6 +1,7 @@
 //! The command's view of the file system: everything read-only, the project and tool caches as they are, private
 //! temporary directories, and nothing where secrets are.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -11,7 +12,7 @@ use rustix::fs::{FileType, Mode};
 use rustix::io::Errno;
 use rustix::mount::{MountAttrFlags, MountPropagationFlags};
 
-use crate::sandbox::git_dirs::GIT_DIR;
+use crate::sandbox::git_dirs::{self, GIT_DIR};
 use crate::sandbox::path_lists::SandboxPathLists;
 use crate::sandbox::sandbox_profile::SandboxProfile;
 use crate::sandbox::scratch_dir;
@@ -90,6 +91,7 @@ pub(super) fn mount_view(
         mounted.isolation_context(format!("mount {}", below.display()))?;
     }
     protect_project_files(order, &mut arranged)?;
+    protect_references(order, &mut arranged)?;
     Ok(arranged)
 }
 
@@ -487,6 +489,55 @@ fn protect_project_files(
                 "{} is reached through a symlink and could be replaced",
                 path.display()
             ));
+        }
+    }
+    Ok(())
+}
+
+/// Makes the existing files read-only that git's configuration names, so that nothing else takes their place even for a
+/// moment. Links, and what appears, are checked after the run.
+fn protect_references(
+    order: &SandboxRequest,
+    arranged: &mut MountReport,
+) -> Result<(), SetupFailure> {
+    let root = open_path(&order.profile.root).isolation_context("open the project")?;
+    let doing = |path: &Path| format!("protect {}", path.display());
+    let referenced = order.git.referenced.iter();
+    let existing: Vec<_> = referenced
+        .filter(|path| open_path_below(&root, path).is_ok())
+        .collect();
+    // A mount point can be neither renamed nor removed, but the directories above it can, unless they are mount points
+    // themselves.
+    let above = existing.iter().flat_map(|path| path.ancestors().skip(1));
+    let above: BTreeSet<&Path> = above.filter(|path| !path.as_os_str().is_empty()).collect();
+    for path in above {
+        remount_path(&root, path, Ok).isolation_context(doing(path))?;
+    }
+    for path in existing {
+        let rebuilt = order.git.rebuilt.iter();
+        let rebuilt = rebuilt.filter(|inner| inner.parent() == Some(path));
+        let is_missing = |inner: &PathBuf| open_path_below(&root, inner).is_err();
+        if rebuilt.clone().any(is_missing) {
+            // The directory that is generated has to be created in it.
+            remount_path(&root, path, Ok).isolation_context(doing(path))?;
+            let names = git_dirs::open_dir_below(&root, path);
+            for (name, _) in names.iter().flat_map(git_dirs::list_dir) {
+                let inner = path.join(name);
+                remount_path(&root, &inner, MountTree::read_only)
+                    .isolation_context(doing(&inner))?;
+            }
+            continue;
+        }
+        remount_path(&root, path, MountTree::read_only).isolation_context(doing(path))?;
+        for inner in rebuilt {
+            let mounted = open_path_below(&root, inner)
+                .and_then(|target| MountTree::overlay_in_memory(&[&target])?.mount_over(&target));
+            if let Err(error) = mounted {
+                arranged.notes.push(format!(
+                    "{} is read-only: cannot create a private copy ({error})",
+                    inner.display()
+                ));
+            }
         }
     }
     Ok(())

@@ -75,7 +75,7 @@ impl Place {
             run_as: None,
             folder: PathBuf::new(),
             steps,
-            git: GitDirs::find_with_references(&project, &self.profile.root),
+            git: GitDirs::find_with_references(&project, &self.profile.root, None),
             watched_files: Vec::new(),
             copies: Vec::new(),
         };

@@ -146,60 +146,265 @@ async fn injected_git_settings_never_survive() {
     }
 }
 
-/// Git executes what its configuration names in the work tree, too: included settings, hooks, programs.
+/// Returns a place with a repository whose configuration has a setting, and programs that it may name.
+fn place_with_setting(name: &str, value: &str) -> Place {
+    let place = Place::new();
+    place.repository();
+    place.write("project/tools/watch", "#!/bin/sh\nexit 1\n");
+    place.write("project/tools/hooks/commit-msg", "#!/bin/sh\nexit 0\n");
+    for file in ["watch", "hooks/commit-msg"] {
+        place.make_executable(&format!("project/tools/{file}"));
+    }
+    place.git(&["config", name, value]);
+    place
+}
+
+/// Returns a line that writes a hook for commits.
+fn plant(place: &Place, hook: &str) -> String {
+    let pwned = place.path("outside/pwned");
+    let folder = Path::new(hook).parent().unwrap().display();
+    format!(
+        "mkdir -p ./{folder}; printf '#!/bin/sh\\ntouch {}\\n' > {hook}; chmod +x {hook}",
+        pwned.display()
+    )
+}
+
+/// Git executes what its configuration names in the work tree, too: included settings, hooks, programs. What exists is
+/// read-only; what appears is removed.
 #[tokio::test]
 async fn files_that_git_settings_name_keep_their_contents() {
     let attacks = [
         (
-            ".gitconfig",
             "include.path",
             "../.gitconfig",
             "printf 'EVIL' > .gitconfig",
+            Some(".gitconfig"),
         ),
         (
-            ".githooks",
             "core.hooksPath",
             ".githooks",
-            "mkdir .githooks; printf '#!/bin/sh\ntouch PWNED\n' > .githooks/post-commit; chmod +x .githooks/post-commit",
+            "PLANT .githooks/post-commit",
+            Some(".githooks"),
         ),
         (
-            "tools/hooks/post-commit",
             "core.hooksPath",
             "tools/hooks",
-            "printf '#!/bin/sh\ntouch PWNED\n' > tools/hooks/post-commit; chmod +x tools/hooks/post-commit",
+            "PLANT tools/hooks/post-commit",
+            None,
         ),
         (
-            "tools/watch",
+            "core.hooksPath",
+            "tools/hooks",
+            "rm -rf tools; PLANT tools/hooks/post-commit",
+            None,
+        ),
+        (
             "core.fsmonitor",
             "tools/watch",
-            "printf '#!/bin/sh\ntouch PWNED\n' > tools/watch",
+            "printf '#!/bin/sh\ntouch PWNED\n' > tools/watch; mv evil tools/watch; cp file tools/watch",
+            None,
         ),
         (
-            "post-commit",
+            "core.fsmonitor",
+            "sh tools/watch",
+            "printf 'touch PWNED\n' > tools/watch",
+            None,
+        ),
+        (
+            "core.fsmonitor",
+            "tools/later",
+            "printf '#!/bin/sh\ntouch PWNED\n' > tools/later; chmod +x tools/later",
+            Some("tools/later"),
+        ),
+        (
             "core.hooksPath",
             ".",
-            "printf '#!/bin/sh\ntouch PWNED\n' > post-commit; chmod +x post-commit",
+            "PLANT post-commit",
+            Some("post-commit"),
         ),
     ];
-    for (planted, name, value, line) in attacks {
-        let place = Place::new();
-        place.repository();
-        place.write("project/tools/watch", "#!/bin/sh\nexit 1\n");
-        place.write("project/tools/hooks/commit-msg", "#!/bin/sh\nexit 0\n");
-        for file in ["watch", "hooks/commit-msg"] {
-            place.make_executable(&format!("project/tools/{file}"));
-        }
-        place.git(&["config", name, value]);
+    for (name, value, line, planted) in attacks {
+        let place = place_with_setting(name, value);
         let pwned = place.path("outside/pwned").display().to_string();
+        let line = match line.split_once("PLANT ") {
+            Some((before, hook)) => format!("{before}{}", plant(&place, hook)),
+            None => line.to_owned(),
+        };
         let line = line
             .replace("EVIL", &fsmonitor(&place))
             .replace("PWNED", &pwned);
         let ran = place.run(&format!("{line}; echo built > built")).await;
         assert_eq!(ran.status, ChildExitStatus::Exited(0), "{ran:#?}");
-        assert_eq!(Place::planted(&ran), [planted], "{ran:#?}");
+        let expected: Vec<_> = planted.into_iter().collect();
+        assert_eq!(Place::planted(&ran), expected, "{line}: {ran:#?}");
         assert!(place.path("project/built").exists());
-        assert!(!is_executed(&place), "{planted}");
+        assert!(!is_executed(&place), "{line}");
+        let hook = place.read("project/tools/hooks/commit-msg");
+        assert_eq!(hook.as_deref(), Some("#!/bin/sh\nexit 0\n"));
     }
+}
+
+/// A link that takes the place of a directory above a hook redirects git without touching the hook.
+#[tokio::test]
+async fn link_above_a_hook_never_redirects_git() {
+    // Only what did not exist can be replaced at all where mounts are available.
+    for (hooks, mode, planted) in [
+        ("tools/hooks", SandboxMode::Required, None),
+        ("tools/hooks", SandboxMode::Off, Some("tools")),
+        ("later/hooks", SandboxMode::Required, Some("later")),
+        ("later/a/hooks", SandboxMode::Off, Some("later")),
+    ] {
+        let place = place_with_setting("core.hooksPath", hooks);
+        let (top, below) = hooks.split_once('/').unwrap();
+        let line = format!(
+            "mv {top} moved; {}; ln -s evil {top}",
+            plant(&place, &format!("evil/{below}/post-commit"))
+        );
+        let ran = place.run_as(&line, |profile| profile.mode = mode).await;
+        let ran = ran.unwrap();
+        let expected: Vec<_> = planted.into_iter().collect();
+        assert_eq!(Place::planted(&ran), expected, "{hooks}: {ran:#?}");
+        assert!(!is_executed(&place), "{hooks}");
+        let hook = place.read("project/tools/hooks/commit-msg");
+        assert_eq!(hook.as_deref(), Some("#!/bin/sh\nexit 0\n"));
+    }
+}
+
+/// Not even for a moment, and of any size: the owner commits while a repair runs.
+#[tokio::test]
+async fn existing_hooks_do_not_change_while_a_repair_runs() {
+    let place = place_with_setting("core.hooksPath", "tools/hooks");
+    let large = format!("#!/bin/sh\nexit 0\n{}\n", "#".repeat(2 << 20));
+    place.write("project/tools/hooks/post-commit", &large);
+    place.make_executable("project/tools/hooks/post-commit");
+    let line = format!(
+        "mv tools moved; {}; {}; mv evil/hooks/post-commit tools/hooks/post-commit; touch ready; until test -e go; do sleep 0.05; done",
+        plant(&place, "tools/hooks/post-commit"),
+        plant(&place, "evil/hooks/post-commit"),
+    );
+    let look = async {
+        let is_ready = || place.path("project/ready").exists();
+        crate::support::eventually("the repair has tried", is_ready).await;
+        let is_executed_meanwhile = is_executed(&place);
+        place.write("project/go", "");
+        is_executed_meanwhile
+    };
+    let (ran, is_executed_meanwhile) = tokio::join!(place.run(&line), look);
+    assert!(!is_executed_meanwhile, "{ran:#?}");
+    assert_eq!(Place::planted(&ran), Vec::<String>::new(), "{ran:#?}");
+    let now = place.read("project/tools/hooks/post-commit");
+    assert!(now == Some(large) && !is_executed(&place));
+}
+
+/// The stubs in `.husky/_` start the hooks in `.husky`.
+#[tokio::test]
+async fn hooks_of_husky_are_protected_and_its_stubs_can_be_generated() {
+    const STUB: &str = "#!/usr/bin/env sh\n. \"$(dirname \"$0\")/h\"";
+    let generate = format!(
+        "git config core.hooksPath .husky/_ && rm -f .husky/_/husky.sh && mkdir -p .husky/_ && \
+         printf '*' > .husky/_/.gitignore && : > .husky/_/husky.sh && printf '%s' '{STUB}' > .husky/_/pre-commit && \
+         chmod +x .husky/_/pre-commit"
+    );
+    for mode in [SandboxMode::Required, SandboxMode::Off] {
+        for exists in [true, false] {
+            let place = place_with_setting("core.hooksPath", ".husky/_");
+            place.write("project/.husky/pre-commit", "exit 0\n");
+            if exists {
+                place.write("project/.husky/_/h", "sh -e .husky/pre-commit\n");
+                place.write("project/.husky/_/husky.sh", "");
+                place.write("project/.husky/_/pre-commit", STUB);
+            }
+            let ran = place.run_as(&generate, |profile| profile.mode = mode);
+            let ran = ran.await.unwrap();
+            assert_eq!(ran.status, ChildExitStatus::Exited(0), "{ran:#?}");
+            assert_eq!(Place::planted(&ran), Vec::<String>::new(), "{ran:#?}");
+            let stub = place.read("project/.husky/_/pre-commit");
+            assert_eq!(stub.as_deref(), Some(STUB), "{mode:?} {exists}");
+
+            for hook in [".husky/pre-commit", ".husky/_/post-commit", ".husky/_/h"] {
+                let line = format!("{}; true", plant(&place, hook));
+                let ran = place.run_as(&line, |profile| profile.mode = mode);
+                let ran = ran.await.unwrap();
+                assert_eq!(ran.status, ChildExitStatus::Exited(0), "{ran:#?}");
+                assert!(!is_executed(&place), "{mode:?} {exists} {hook}");
+            }
+            let hook = place.read("project/.husky/pre-commit");
+            assert_eq!(hook.as_deref(), Some("exit 0\n"));
+        }
+    }
+}
+
+/// Repairs that change what git's configuration mentions, but does not execute, or what they install themselves.
+#[tokio::test]
+async fn repairs_of_lockfiles_and_packages_are_kept() {
+    let place = place_with_setting("alias.lock", "!git add package-lock.json");
+    place.git(&["config", "merge.x.driver", "node_modules/.bin/x %A"]);
+    place.git(&["config", "diff.x.textconv", "node tools/x.js"]);
+    place.write("project/package-lock.json", "old");
+    place.write("project/tools/x.js", "mine");
+    place.write("project/node_modules/.bin/x", "old");
+    place.write("project/store/.bin/x", "new");
+    let line =
+        "rm -rf node_modules && cp -r store node_modules && cp store/.bin/x package-lock.json";
+    let ran = place.run(line).await;
+    assert_eq!(ran.status, ChildExitStatus::Exited(0), "{ran:#?}");
+    assert_eq!(Place::planted(&ran), Vec::<String>::new(), "{ran:#?}");
+    for name in ["package-lock.json", "node_modules/.bin/x"] {
+        let now = place.read(&format!("project/{name}"));
+        assert_eq!(now.as_deref(), Some("new"), "{name}");
+    }
+    // A command that installs nothing changes no program of git.
+    let ran = place
+        .run("echo evil > node_modules/.bin/x; mv node_modules moved; echo evil > tools/x.js; true")
+        .await;
+    assert_eq!(ran.status, ChildExitStatus::Exited(0), "{ran:#?}");
+    let now = place.read("project/node_modules/.bin/x");
+    assert_eq!(now.as_deref(), Some("new"));
+    assert_eq!(place.read("project/tools/x.js").as_deref(), Some("mine"));
+}
+
+/// Hooks of a linked work tree and of a submodule, and conditional settings.
+#[tokio::test]
+async fn hooks_of_work_trees_submodules_and_conditional_settings_are_protected() {
+    let place = place_with_setting("includeIf.onbranch:main.path", "../tools/settings");
+    place.write("project/tools/settings", "[core]\n\thooksPath = .hooks\n");
+    place.git(&["worktree", "add", "-q", "linked", "-b", "linked"]);
+    let library = place.path("project/origin").display().to_string();
+    place.git(&["init", "-q", "-b", "main", &library]);
+    place.git(&[
+        "-C",
+        &library,
+        "commit",
+        "-q",
+        "--allow-empty",
+        "-m",
+        "first",
+    ]);
+    place.git(&["submodule", "-q", "add", &library, "library"]);
+    place.git(&["-C", "library", "config", "core.hooksPath", ".hooks"]);
+    place.git(&["-C", "linked", "config", "core.hooksPath", ".hooks"]);
+    let hooks = [".hooks", "library/.hooks", "linked/.hooks"];
+    let lines = hooks.map(|folder| plant(&place, &format!("{folder}/post-commit")));
+    let ran = place.run(&lines.join("; ")).await;
+    assert_eq!(ran.status, ChildExitStatus::Exited(0), "{ran:#?}");
+    assert_eq!(Place::planted(&ran), hooks, "{ran:#?}");
+    for folder in [".", "library", "linked"] {
+        place.git(&["-C", folder, "commit", "-q", "--allow-empty", "-m", "x"]);
+    }
+    assert!(!place.path("outside/pwned").exists());
+}
+
+/// More than can be protected: nothing runs, and the reason is stated.
+#[tokio::test]
+async fn too_many_references_are_refused_with_the_reason() {
+    let place = place_with_setting("include.path", "../tools/settings");
+    let lines = (0..100_000).map(|n| format!("\tpath = {n}\n"));
+    let text = format!("[include]\n{}", lines.collect::<String>());
+    place.write("project/tools/settings", &text);
+    let refused = place.run_as("touch made", |_| {}).await.unwrap_err();
+    let refused = refused.to_string();
+    assert!(refused.contains("cannot be protected"), "{refused}");
+    assert!(!place.path("project/made").exists());
 }
 
 #[tokio::test]
