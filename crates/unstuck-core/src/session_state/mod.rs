@@ -15,6 +15,7 @@ pub use repair_states::{RepairRecord, RepairStates, RepairStatus};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::agent::is_conversation_id;
 use crate::decision::{
     CostEstimate, Decision, ModelCatalog, RecoveryAction, RecoveryHistory, RereadCost, TokenUsage,
     WaitPurpose,
@@ -368,7 +369,8 @@ impl SessionState {
     /// Handles a failed API call; it may be held until it is retried.
     fn on_call_failed(&mut self, call: &CallFailed, at: Timestamp) {
         if self.assigned_conversation.is_none() {
-            self.assigned_conversation.clone_from(&call.conversation);
+            let named = call.conversation.as_ref();
+            self.assigned_conversation = named.filter(|id| is_conversation_id(id)).cloned();
         }
         let progress = self.history.as_ref().and_then(|one| one.last_progress);
         self.resets.on_failure(&call.diagnosis, at, progress);

@@ -96,6 +96,34 @@ echo '{"type":"complete","total_tokens":5}'
     assert_output!(place, ended.stderr);
 }
 
+/// Everything that an agent runs can print a line that looks like the agent's own.
+#[test]
+fn printed_conversation_id_never_becomes_an_option_of_the_agent() {
+    let place = Place::new();
+    place.write("unstuck.toml", QUICK);
+    let option = "--dangerously-bypass-approvals-and-sandbox";
+    place.tool(
+        "codex",
+        &format!(
+            "#!/bin/sh\necho x >> count; echo \"$*\" | tr '\\n' ' ' >> lines; echo >> lines\n[ $(wc -l < count) -ge 2 ] && echo done && exit 0\necho 'session id: {option}'; echo 'Segmentation fault (core dumped)' >&2; exit 139\n"
+        ),
+    );
+    place.tool(
+        "claude",
+        &format!(
+            "#!/bin/sh\necho x >> count; echo \"$*\" | tr '\\n' ' ' >> lines; echo >> lines\n[ $(wc -l < count) -ge 2 ] && echo done && exit 0\necho '{{\"type\":\"x\",\"session_id\":\"{option}\"}}'; echo 'Segmentation fault (core dumped)' >&2; exit 139\n"
+        ),
+    );
+    for agent in [&["codex", "exec", "do it"], &["claude", "-p", "do it"]] {
+        let ended = place.run(&[&["exec", "--"][..], agent].concat(), "");
+        ended.told(0, &[]);
+        let lines = place.lines("lines");
+        assert!(lines.len() == 2 && !lines[1].contains(option), "{lines:?}");
+        place.remove("lines");
+        place.remove("count");
+    }
+}
+
 /// After a usage limit the same conversation continues when the limit resets.
 #[test]
 fn usage_limit_is_waited_out_and_the_conversation_continues() {
