@@ -8,6 +8,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 use unstuck_core::Timestamp;
+use unstuck_files::{TrustedProgram, trusted_search_path};
 
 use super::{ReceiverResponse, SendError};
 use crate::event::NotificationEvent;
@@ -26,8 +27,13 @@ pub(super) async fn run_command(
     line: &str,
     message: &NotificationMessage,
     json: &str,
+    path: Option<&str>,
 ) -> Result<ReceiverResponse, SendError> {
     let mut command = Command::new("/bin/sh");
+    if let Some(path) = path {
+        let projects = [Path::new(&message.project)];
+        command.env("PATH", trusted_search_path(path.as_ref(), &projects));
+    }
     command
         .args(["-c", line])
         .env("UNSTUCK_EVENT", message.event.name())
@@ -46,21 +52,25 @@ pub(super) async fn show_on_desktop(
         return Err(SendError::permanent("too old for a desktop notification"));
     }
     let body = truncate(&message.text, 300);
-    let has = |program: &str| {
-        let mut folders = std::env::split_paths(path);
-        folders.any(|folder| folder.join(program).is_file())
+    let find = |program: &str, path: &str| {
+        let projects = [Path::new(&message.project)];
+        let found = TrustedProgram::find(program, path.as_ref(), &projects)?;
+        let mut command = Command::new(found.path);
+        command.env("PATH", found.search_path).current_dir("/");
+        Some(command)
     };
     let mut command;
-    if has("notify-send") {
+    if let Some(program) = find("notify-send", path) {
         let urgency = match message.event {
             NotificationEvent::Escalation => "critical",
             _ => "normal",
         };
-        command = Command::new("notify-send");
+        command = program;
         command.args(["--app-name=unstuck", "--urgency", urgency, "--"]);
         command.args([&message.title, &without_markup(&body)]);
-    } else if has("osascript") || Path::new("/usr/bin/osascript").is_file() {
-        command = Command::new("osascript");
+    } else if let Some(program) = find("osascript", path).or_else(|| find("osascript", "/usr/bin"))
+    {
+        command = program;
         command.args([
             "-e",
             "on run argv",

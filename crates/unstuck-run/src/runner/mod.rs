@@ -26,6 +26,7 @@ mod notify_hook;
 mod os_text_escape;
 mod output_tee;
 mod output_timestamps;
+mod pinned_program;
 pub mod pipeline;
 mod repair;
 mod reporter;

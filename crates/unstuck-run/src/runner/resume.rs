@@ -1,11 +1,6 @@
 //! Resumes a run: after a crash, after a stop, or when a person has answered.
-#![expect(
-    clippy::disallowed_methods,
-    reason = "files in the state directory, which agents cannot access"
-)]
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -149,8 +144,17 @@ impl SessionRunner<'_> {
     /// Deletes the exit records of all attempts, since all events are on disk by now.
     pub(super) fn delete_all_exit_records(&self, log: &SessionEventLog<'_, '_>) {
         for number in 1..=log.recovery().attempt_count() {
-            let _ = fs::remove_file(self.exit_record_path(log, number));
+            self.delete_exit_record(log, number);
         }
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a file in the state directory, which agents cannot access"
+    )]
+    fn delete_exit_record(&self, log: &SessionEventLog<'_, '_>, number: u32) {
+        // It exists only if the child ended by itself.
+        let _ = std::fs::remove_file(self.exit_record_path(log, number));
     }
 
     /// Deletes the exit record of an attempt whose end is on disk by now; earlier, a crash would lose it.
@@ -166,8 +170,7 @@ impl SessionRunner<'_> {
                 Event::AttemptInterrupted(attempt) => attempt.number,
                 _ => continue,
             };
-            // It exists only if the child ended by itself.
-            let _ = fs::remove_file(self.exit_record_path(log, number));
+            self.delete_exit_record(log, number);
         }
     }
 }

@@ -463,7 +463,10 @@ fn run_task_in_store(
             home: home.as_deref(),
             heartbeat: config.run().heartbeat,
         };
-        let awake = config.run().keep_awake.then(KeepAwake::start);
+        let cwd = std::env::current_dir().unwrap_or_default();
+        let folders = [Some(&*cwd), project.as_deref()];
+        let projects: Vec<_> = folders.into_iter().flatten().collect();
+        let awake = config.run().keep_awake.then(|| KeepAwake::start(&projects));
         let finished = Box::pin(around.perform(task, &mut setting.stdin)).await;
         drop(awake);
         if let Ok(finished) = &finished {
