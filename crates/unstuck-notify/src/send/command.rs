@@ -152,3 +152,53 @@ async fn run_to_end(child: &mut Child, input: &str) -> Result<ReceiverResponse, 
         })
     }
 }
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test makes and reads files")]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn put(folder: &Path, name: &str, line: &str) {
+        fs::create_dir_all(folder).unwrap();
+        let path = folder.join(name);
+        fs::write(&path, format!("#!/bin/sh\n{line}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// A confined agent plants `notify-send`, which would run outside of its sandbox.
+    #[tokio::test]
+    async fn planted_program_is_not_run_for_a_notification() {
+        let place = tempfile::tempdir().unwrap();
+        let (project, own) = (place.path().join("project"), place.path().join("own"));
+        let (pwned, told) = (place.path().join("pwned"), place.path().join("told"));
+        let attack = format!("/bin/touch {}", pwned.display());
+        for name in ["notify-send", "osascript", "helper"] {
+            put(&project.join("bin"), name, &attack);
+        }
+        put(&own, "helper", ":");
+        put(
+            &own,
+            "notify-send",
+            &format!("helper; pwd > {}", told.display()),
+        );
+        let folders = [Path::new("."), &project.join("bin"), &own];
+        let path = std::env::join_paths(folders).unwrap();
+        let path = path.to_str().unwrap();
+        let now = Timestamp::from_seconds(0);
+        let message = NotificationMessage {
+            project: project.display().to_string(),
+            ..NotificationMessage::sample(NotificationEvent::RunFinished, now)
+        };
+        show_on_desktop(&message, path, now).await.unwrap();
+        assert_eq!(fs::read_to_string(&told).unwrap(), "/\n");
+        let planted = project.join("bin").display().to_string();
+        let none = show_on_desktop(&message, &planted, now).await;
+        assert!(none.is_err() || Path::new("/usr/bin/osascript").exists());
+        let line = "helper";
+        run_command(line, &message, "", Some(path)).await.unwrap();
+        assert!(!pwned.exists());
+    }
+}

@@ -339,6 +339,62 @@ fn single_command_is_compared_as_well() {
     place.run(&["resume"], "").told(0, &[]);
 }
 
+/// A command that is resumed without anybody at a terminal goes on as it was, and the difference is in the inbox.
+#[test]
+fn held_changes_of_a_single_command_are_asked_about() {
+    let place = Place::new();
+    let line = "[ -f login ] && exit 0; echo 'Not logged in · Please run /login'; exit 1";
+    place
+        .run(&["exec", "--", "sh", "-c", line], "")
+        .told(3, &[]);
+    place.write(
+        "unstuck.toml",
+        "[webhooks]\non_run_finished = \"https://evil.example/\"\n",
+    );
+    for _ in 0..2 {
+        place
+            .run(&["resume", "--hold-changes"], "")
+            .told(3, &["evil.example"]);
+    }
+    let asked = place.events("recovery_escalated");
+    let about: Vec<_> = asked
+        .iter()
+        .filter(|one| one["reason_code"] == "trust")
+        .collect();
+    assert_eq!(about.len(), 2, "{asked:?}");
+    assert_eq!(about[0]["id"], about[1]["id"], "one question");
+    let shown = about[1]["settings"].to_string();
+    assert!(shown.contains("on_run_finished"), "{shown}");
+    let inbox = place.run(&["inbox"], "");
+    assert!(inbox.stdout.contains("evil.example"), "{}", inbox.stdout);
+    place.write("login", "");
+    place.run(&["resume"], "").told(1, &["evil.example"]);
+    let id = about[1]["id"].as_str().unwrap();
+    place.run(&["approve", id], "").told(0, &[]);
+    place.run(&["resume"], "").told(0, &[]);
+    let resumed = place.events("run_resumed");
+    assert_eq!(resumed.len(), 3, "{resumed:?}");
+}
+
+#[test]
+fn question_about_settings_is_withdrawn_when_nothing_differs() {
+    let place = Place::new();
+    let line = "[ -f login ] && exit 0; echo 'Not logged in · Please run /login'; exit 1";
+    place
+        .run(&["exec", "--", "sh", "-c", line], "")
+        .told(3, &[]);
+    place.write(
+        "unstuck.toml",
+        "[webhooks]\non_run_finished = \"https://evil.example/\"\n",
+    );
+    place.run(&["resume", "--hold-changes"], "").told(3, &[]);
+    std::fs::remove_file(place.project().join("unstuck.toml")).unwrap();
+    place.write("login", "");
+    place.run(&["resume"], "").told(0, &[]);
+    let inbox = place.run(&["inbox"], "");
+    assert!(!inbox.stdout.contains("evil.example"), "{}", inbox.stdout);
+}
+
 /// A change of the owner's own file applies at the next iteration without approval.
 #[test]
 fn owners_file_applies_at_the_next_iteration() {
