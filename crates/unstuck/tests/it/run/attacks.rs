@@ -388,7 +388,7 @@ fn question_about_settings_is_withdrawn_when_nothing_differs() {
         "[webhooks]\non_run_finished = \"https://evil.example/\"\n",
     );
     place.run(&["resume", "--hold-changes"], "").told(3, &[]);
-    std::fs::remove_file(place.project().join("unstuck.toml")).unwrap();
+    place.write("unstuck.toml", "");
     place.write("login", "");
     place.run(&["resume"], "").told(0, &[]);
     let inbox = place.run(&["inbox"], "");
