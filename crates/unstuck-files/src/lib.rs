@@ -17,8 +17,10 @@
 mod dir_handle;
 mod error;
 pub mod safe_open;
+mod trusted_program;
 mod user_named_file;
 
 pub use dir_handle::{DirEntry, DirHandle, EntryKind};
 pub use error::{FileError, FileProblem};
+pub use trusted_program::{TrustedProgram, program_on_path, trusted_search_path};
 pub use user_named_file::{open_named, read_named, read_named_text};

@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use unstuck_core::agent::is_conversation_id;
 use unstuck_core::decision::IdleInterval;
 use unstuck_core::event::{ApiCallOutcome, BudgetReached, LastApiCall, RunId, SessionId};
 use unstuck_core::{Diagnosis, Kind, RetryPolicy, Timestamp};
@@ -550,8 +551,11 @@ impl GatewaySession {
         self.state().conversation.clone()
     }
 
-    /// Records the conversation named by a request.
+    /// Records the conversation named by a request, if it is usable as an id.
     pub(crate) fn set_conversation(&self, id: &str) {
+        if !is_conversation_id(id) {
+            return;
+        }
         let conversation = &mut self.state().conversation;
         if conversation.is_none() {
             *conversation = Some(id.to_owned());

@@ -16,6 +16,7 @@ mod error_report;
 mod escalation_answers;
 mod event_spill;
 mod gateway;
+mod input_file;
 mod listen_address;
 mod model_switch;
 mod notifications;

@@ -5,7 +5,9 @@ use std::path::Path;
 use anyhow::Result;
 use unstuck_core::Pipeline;
 use unstuck_core::command_policy::sanitize;
-use unstuck_core::event::{Event, EventRecord, RunId, RunStarted};
+use unstuck_core::event::{
+    EscalationAnswer, EscalationResolved, Event, EventRecord, RunId, RunStarted,
+};
 use unstuck_core::project_settings_snapshot::{ProjectSettingChange, ProjectSettingsSnapshot};
 use unstuck_core::views::RunSummary;
 use unstuck_run::blobs::BlobStore;
@@ -52,6 +54,14 @@ impl OnSettingChanges {
 /// Returns the project settings that apply to a single command, in stored form.
 pub(crate) fn settings_of_command(config: &Config) -> String {
     let settings = config.project_settings().clone();
+    settings
+        .without_sections(&PIPELINE_SECTIONS)
+        .canonical_text()
+}
+
+/// Returns the settings that apply to a single command as the files contain them, in stored form.
+pub(crate) fn written_settings_of_command(config: &Config) -> String {
+    let settings = config.written_settings().clone();
     settings
         .without_sections(&PIPELINE_SECTIONS)
         .canonical_text()
@@ -216,11 +226,28 @@ fn accepted_hash(events: &[EventRecord]) -> Option<String> {
         let newest = pipeline.approved_settings().map(str::to_owned);
         return newest.or(pipeline.plan().project_settings.clone());
     }
-    let mut newest_first = events.iter().rev();
-    newest_first.find_map(|recorded| match &recorded.event {
+    let mut newest_first = events.iter().enumerate().rev();
+    newest_first.find_map(|(at, recorded)| match &recorded.event {
         event @ (Event::RunStarted(_) | Event::RunResumed(_)) => settings_hash_in(event),
+        Event::EscalationResolved(resolved) => approved_hash(resolved, &events[..at]),
         _ => None,
     })
+}
+
+/// Returns the hash of the settings that an answer approves, as they were shown in the newest escalation of its id.
+fn approved_hash(resolved: &EscalationResolved, before: &[EventRecord]) -> Option<String> {
+    if resolved.answer() != Some(EscalationAnswer::Approve) {
+        return None;
+    }
+    before
+        .iter()
+        .rev()
+        .find_map(|recorded| match &recorded.event {
+            Event::EscalationOpened(asked) if Some(&asked.id) == resolved.id.as_ref() => {
+                asked.details.accepted_settings.clone()
+            }
+            _ => None,
+        })
 }
 
 /// Returns the hash of the project settings in an event, if any.

@@ -25,6 +25,7 @@ mod command_builder;
 mod command_parser;
 mod command_rewrite;
 mod command_template;
+mod conversation_id;
 mod gateway_env;
 mod json_path;
 mod output;
@@ -48,6 +49,7 @@ pub use command_parser::{Invocation, PromptSource, RequestedConversation};
 pub use command_rewrite::{
     ChangedCommand, CommandChanges, CommandRewriteError, ConversationChoice,
 };
+pub use conversation_id::is_conversation_id;
 pub use gateway_env::CommandThroughGateway;
 pub use output::AgentOutput;
 pub use stream_events::{AgentEvent, ToolCall, ToolOutcome};

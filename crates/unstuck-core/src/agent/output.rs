@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::Agent;
 use super::agent_file::{OutputValueSource, ValueSelection};
+use super::conversation_id::is_conversation_id;
 use super::json_path::{find_in_broken_json, json_records, values_at};
 use super::stream_events::AgentEvent;
 use crate::decision::TokenUsage;
@@ -18,7 +19,7 @@ use crate::decision::TokenUsage;
 pub struct AgentOutput {
     /// The final answer; all of the output if it is not JSON. None if JSON contains no answer.
     pub text: Option<String>,
-    /// The conversation id, for resuming.
+    /// The conversation id, for resuming; none if it is [not usable as one](is_conversation_id).
     pub session: Option<String>,
     /// The model that answered.
     pub model: Option<String>,
@@ -80,6 +81,8 @@ impl Agent {
         let told_by_json =
             report.session.is_some() || report.cost_usd.is_some() || report.tokens.is_some();
         let is_its_json = seen.looks_like_json() && told_by_json;
+        // Everything that the agent runs may print one.
+        report.session = report.session.filter(|id| is_conversation_id(id));
         if report.text.is_none() && !is_its_json {
             report.text = Some(stdout.to_owned());
         }

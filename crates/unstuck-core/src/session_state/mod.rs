@@ -12,9 +12,10 @@ pub use decide::DecisionContext;
 pub use next_attempt_settings::NextAttempt;
 pub use repair_states::{RepairRecord, RepairStates, RepairStatus};
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use crate::agent::is_conversation_id;
 use crate::decision::{
     CostEstimate, Decision, ModelCatalog, RecoveryAction, RecoveryHistory, RereadCost, TokenUsage,
     WaitPurpose,
@@ -113,6 +114,8 @@ pub struct SessionState {
     finished: Option<RunFinished>,
     /// The latest escalation.
     last_escalation: Option<Box<EscalationOpened>>,
+    /// The escalations during which it continues.
+    non_blocking_escalations: BTreeSet<String>,
     /// The number of escalations.
     escalation_count: u32,
     /// The reason why a person aborted it.
@@ -170,6 +173,7 @@ impl SessionState {
             unpriced_count: 0,
             finished: None,
             last_escalation: None,
+            non_blocking_escalations: BTreeSet::new(),
             escalation_count: 0,
             abort_reason: None,
             prior_attempts: Vec::new(),
@@ -247,6 +251,10 @@ impl SessionState {
             }
             Event::RepairExecuted(repair) => self.on_repair_executed(recorded.at, repair),
             Event::RepairFailed(repair) => self.on_repair_failed(recorded.at, repair),
+            Event::EscalationOpened(asked) if asked.is_non_blocking() => {
+                self.non_blocking_escalations.insert(asked.id.clone());
+            }
+            Event::EscalationResolved(resolved) if self.is_about_other_matters(resolved) => {}
             Event::EscalationOpened(asked) => {
                 self.last_escalation = Some(asked.clone());
                 self.escalation_count += 1;
@@ -292,6 +300,12 @@ impl SessionState {
     }
 
     /// Handles a person's resolution: it starts over with all retries, or ends.
+    /// True if it answers an escalation that this session does not wait for.
+    fn is_about_other_matters(&self, resolved: &EscalationResolved) -> bool {
+        let id = resolved.id.as_ref();
+        id.is_some_and(|id| self.non_blocking_escalations.contains(id))
+    }
+
     fn on_escalation_resolved(&mut self, resolved: &EscalationResolved) {
         self.history = None;
         self.resets = StatedResets::default();
@@ -368,7 +382,8 @@ impl SessionState {
     /// Handles a failed API call; it may be held until it is retried.
     fn on_call_failed(&mut self, call: &CallFailed, at: Timestamp) {
         if self.assigned_conversation.is_none() {
-            self.assigned_conversation.clone_from(&call.conversation);
+            let named = call.conversation.as_ref();
+            self.assigned_conversation = named.filter(|id| is_conversation_id(id)).cloned();
         }
         let progress = self.history.as_ref().and_then(|one| one.last_progress);
         self.resets.on_failure(&call.diagnosis, at, progress);

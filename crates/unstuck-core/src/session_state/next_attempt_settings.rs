@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::agent::is_conversation_id;
 use crate::decision::{ConcreteAttemptChange, Decision, RecoveryAction};
 use crate::duration::HumanDuration;
 use crate::event::{AttemptCause, AttemptFailed, SessionSpec};
@@ -156,7 +157,7 @@ impl AttemptOverrides {
     /// them.
     pub(super) fn on_interrupted(&mut self, conversation: Option<&str>) {
         self.was_interrupted = true;
-        if let Some(conversation) = conversation {
+        if let Some(conversation) = conversation.filter(|id| is_conversation_id(id)) {
             self.agent_session = Some(conversation.to_owned());
             self.session = Some(ConversationMode::Resume);
         }
@@ -189,8 +190,9 @@ impl AttemptOverrides {
         let used = &attempt.end.usage;
         self.was_interrupted = false;
         self.was_silent = attempt.end.limit.as_deref() == Some("idle_timeout");
-        if used.agent_session.is_some() {
-            self.agent_session.clone_from(&used.agent_session);
+        let named = used.agent_session.as_ref();
+        if let Some(named) = named.filter(|id| is_conversation_id(id)) {
+            self.agent_session = Some(named.clone());
         } else if self.session == Some(ConversationMode::Resume)
             && attempt.diagnosis.category() != Category::Transient
         {

@@ -655,6 +655,23 @@ fn a_conversation_known_only_from_calls_is_resumed_after_a_crash() {
     assert_eq!(world.recovery.assigned_conversation(), Some("ses_1"));
 }
 
+/// Stored events may be older than the check of what an agent reports.
+#[test]
+fn a_stored_conversation_id_that_is_an_option_is_not_resumed() {
+    let mut world = World::new(standard(), []);
+    let used = AttemptUsage {
+        agent_session: Some("--dangerously-skip-permissions".into()),
+        ..AttemptUsage::default()
+    };
+    world.failures = [(Kind::RateLimitTimed, used)].into();
+    while world.recovery.next_step(world.now) != NextSessionStep::Attempt
+        || world.recovery.attempt_count() == 0
+    {
+        assert!(world.step());
+    }
+    assert_eq!(world.recovery.next_attempt().resume, None);
+}
+
 /// A wait inside the gateway is as durable as any other.
 #[test]
 fn the_wait_of_a_held_api_call_survives_a_crash() {

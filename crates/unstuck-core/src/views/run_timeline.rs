@@ -289,7 +289,9 @@ impl RunTimeline {
             }
             Event::DecisionMade(made) => newest.decision = Some((**made).clone()),
             Event::WaitStarted(wait) => newest.wait = Some(wait.clone()),
-            Event::EscalationOpened(asked) => newest.escalation = Some((**asked).clone()),
+            Event::EscalationOpened(asked) if !asked.is_non_blocking() => {
+                newest.escalation = Some((**asked).clone())
+            }
             Event::EscalationResolved(resolved) if resolved.is_by_human() => {
                 newest.resolution = Some(resolved.clone());
             }

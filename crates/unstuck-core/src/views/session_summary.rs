@@ -177,7 +177,7 @@ impl SessionSummary {
                 self.wait.begin(wait);
             }
             Event::WaitEnded(_) => self.set_running(),
-            Event::EscalationOpened(asked) => {
+            Event::EscalationOpened(asked) if !asked.is_non_blocking() => {
                 self.status = RunStatus::AwaitingHuman;
                 self.wait.answer_by = asked.details.deadline.as_ref().map(|deadline| deadline.at);
                 self.was_escalated = true;

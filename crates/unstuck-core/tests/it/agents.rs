@@ -251,6 +251,23 @@ fn every_output_is_read_as_its_sample_states() {
     }
 }
 
+/// An agent's commands print what they like, also lines that look like the agent's own.
+#[test]
+fn reported_conversation_that_is_an_option_a_path_or_a_pattern_is_ignored() {
+    let read = |id: &str, stdout: &str| {
+        let agent = Agents::built_in().get(id).unwrap();
+        agent.read_output(stdout, "").session
+    };
+    for bad in ["--dangerously-skip-permissions", "-c", "../../x", "*", ".x"] {
+        assert_eq!(read("codex", &format!("session id: {bad}\n")), None);
+        assert_eq!(read("goose", &format!("    session id: {bad}\n")), None);
+        for agent in ["claude", "gemini", "qwen"] {
+            let line = format!(r#"{{"type":"x","session_id":"{bad}"}}"#);
+            assert_eq!(read(agent, &line), None, "{agent} {bad}");
+        }
+    }
+}
+
 #[test]
 fn interrupted_run_is_distinguished_from_a_finished_one() {
     let read = |id: &str, stdout: &str| {

@@ -8,6 +8,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 use unstuck_core::Timestamp;
+use unstuck_files::{TrustedProgram, trusted_search_path};
 
 use super::{ReceiverResponse, SendError};
 use crate::event::NotificationEvent;
@@ -26,8 +27,13 @@ pub(super) async fn run_command(
     line: &str,
     message: &NotificationMessage,
     json: &str,
+    path: Option<&str>,
 ) -> Result<ReceiverResponse, SendError> {
     let mut command = Command::new("/bin/sh");
+    if let Some(path) = path {
+        let projects = [Path::new(&message.project)];
+        command.env("PATH", trusted_search_path(path.as_ref(), &projects));
+    }
     command
         .args(["-c", line])
         .env("UNSTUCK_EVENT", message.event.name())
@@ -46,21 +52,25 @@ pub(super) async fn show_on_desktop(
         return Err(SendError::permanent("too old for a desktop notification"));
     }
     let body = truncate(&message.text, 300);
-    let has = |program: &str| {
-        let mut folders = std::env::split_paths(path);
-        folders.any(|folder| folder.join(program).is_file())
+    let find = |program: &str, path: &str| {
+        let projects = [Path::new(&message.project)];
+        let found = TrustedProgram::find(program, path.as_ref(), &projects)?;
+        let mut command = Command::new(found.path);
+        command.env("PATH", found.search_path).current_dir("/");
+        Some(command)
     };
     let mut command;
-    if has("notify-send") {
+    if let Some(program) = find("notify-send", path) {
         let urgency = match message.event {
             NotificationEvent::Escalation => "critical",
             _ => "normal",
         };
-        command = Command::new("notify-send");
+        command = program;
         command.args(["--app-name=unstuck", "--urgency", urgency, "--"]);
         command.args([&message.title, &without_markup(&body)]);
-    } else if has("osascript") || Path::new("/usr/bin/osascript").is_file() {
-        command = Command::new("osascript");
+    } else if let Some(program) = find("osascript", path).or_else(|| find("osascript", "/usr/bin"))
+    {
+        command = program;
         command.args([
             "-e",
             "on run argv",
@@ -140,5 +150,55 @@ async fn run_to_end(child: &mut Child, input: &str) -> Result<ReceiverResponse, 
             excerpt: said,
             ..SendError::temporary(format!("failed with {status}"))
         })
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test makes and reads files")]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn put(folder: &Path, name: &str, line: &str) {
+        fs::create_dir_all(folder).unwrap();
+        let path = folder.join(name);
+        fs::write(&path, format!("#!/bin/sh\n{line}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// A confined agent plants `notify-send`, which would run outside of its sandbox.
+    #[tokio::test]
+    async fn planted_program_is_not_run_for_a_notification() {
+        let place = tempfile::tempdir().unwrap();
+        let (project, own) = (place.path().join("project"), place.path().join("own"));
+        let (pwned, told) = (place.path().join("pwned"), place.path().join("told"));
+        let attack = format!("/bin/touch {}", pwned.display());
+        for name in ["notify-send", "osascript", "helper"] {
+            put(&project.join("bin"), name, &attack);
+        }
+        put(&own, "helper", ":");
+        put(
+            &own,
+            "notify-send",
+            &format!("helper; pwd > {}", told.display()),
+        );
+        let folders = [Path::new("."), &project.join("bin"), &own];
+        let path = std::env::join_paths(folders).unwrap();
+        let path = path.to_str().unwrap();
+        let now = Timestamp::from_seconds(0);
+        let message = NotificationMessage {
+            project: project.display().to_string(),
+            ..NotificationMessage::sample(NotificationEvent::RunFinished, now)
+        };
+        show_on_desktop(&message, path, now).await.unwrap();
+        assert_eq!(fs::read_to_string(&told).unwrap(), "/\n");
+        let planted = project.join("bin").display().to_string();
+        let none = show_on_desktop(&message, &planted, now).await;
+        assert!(none.is_err() || Path::new("/usr/bin/osascript").exists());
+        let line = "helper";
+        run_command(line, &message, "", Some(path)).await.unwrap();
+        assert!(!pwned.exists());
     }
 }

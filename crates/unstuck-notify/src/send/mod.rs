@@ -102,7 +102,8 @@ impl MessageSender {
                 http::post(request, address).await
             }
             NotificationTarget::Command(line) => {
-                command::run_command(line, message, &json(message)).await
+                let path = (self.environment)("PATH");
+                command::run_command(line, message, &json(message), path.as_deref()).await
             }
             NotificationTarget::Desktop => {
                 let path = (self.environment)("PATH").unwrap_or_default();

@@ -106,16 +106,23 @@ impl<'s> ChildStreams<'s> {
         Ok((streams, ChildEnds(ends)))
     }
 
-    /// Returns the program and its arguments: with a pseudo-terminal it is the reaper's own program, which then
+    /// Returns the program, the name under which it is run, and its arguments: with a pseudo-terminal it is the reaper's own program, which then
     /// executes the other.
-    pub(super) fn command(&self, spec: &ProcessSpec, reaper: &Path) -> (OsString, Vec<OsString>) {
+    pub(super) fn command(
+        &self,
+        spec: &ProcessSpec,
+        reaper: &Path,
+    ) -> (OsString, Option<OsString>, Vec<OsString>) {
         let Some(pty) = &self.pty else {
-            return (spec.program.clone(), spec.arguments.clone());
+            let program = spec.program.clone();
+            return (program, spec.arg0.clone(), spec.arguments.clone());
         };
-        let before = [reaper::TTY_ARG.into(), pty.path().clone(), "--".into()];
+        let name = spec.arg0.clone().unwrap_or_else(|| spec.program.clone());
+        let before = [reaper::TTY_ARG.into(), pty.path().clone(), name];
         let arguments = before.into_iter().chain([spec.program.clone()]);
         (
             reaper.into(),
+            None,
             arguments.chain(spec.arguments.iter().cloned()).collect(),
         )
     }

@@ -57,6 +57,8 @@ impl Default for ProcessTimeouts {
 pub struct ProcessSpec {
     /// The program: a path, or a name to look up on the child's search path.
     pub program: OsString,
+    /// The name under which it is run; by default the program itself.
+    pub arg0: Option<OsString>,
     /// Its arguments.
     pub arguments: Vec<OsString>,
     /// The working directory; ours by default.
@@ -84,9 +86,13 @@ impl ProcessSpec {
         }
     }
 
-    /// Returns the spec of a command line for `sh`.
+    /// Returns the spec of a command line for `sh`, which is not looked up: the search path may lead into the project.
     pub fn shell(line: impl Into<OsString>) -> Self {
-        Self::new("sh").with_args([OsString::from("-c"), line.into()])
+        Self {
+            arg0: Some("sh".into()),
+            ..Self::new("/bin/sh")
+        }
+        .with_args([OsString::from("-c"), line.into()])
     }
 
     /// Adds arguments.

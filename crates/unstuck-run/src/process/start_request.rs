@@ -15,7 +15,7 @@ pub(super) fn start_request(
     streams: &ChildStreams<'_>,
     reaper: &ReaperHandle,
 ) -> ChildStartRequest {
-    let (program, arguments) = streams.command(spec, &reaper.program);
+    let (program, arg0, arguments) = streams.command(spec, &reaper.program);
     let cookie = (
         orphan_cleanup::REAPER_COOKIE.into(),
         orphan_cleanup::cookie_value(reaper.id).into(),
@@ -23,6 +23,7 @@ pub(super) fn start_request(
     let set = spec.env.iter().chain([&cookie]);
     ChildStartRequest {
         program: os_text(&program),
+        arg0: arg0.as_ref().map(os_text),
         arguments: arguments.iter().map(os_text).collect(),
         folder: spec.folder.as_ref().map(os_text),
         inherits_env: spec.env_inheritance == EnvInheritance::All,

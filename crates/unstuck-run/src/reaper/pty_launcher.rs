@@ -13,12 +13,12 @@ use crate::os_processes::ChildExitStatus;
 
 use super::spawn_child;
 
-/// Runs `<terminal> -- <program> <arguments…>`; it only returns if that fails.
+/// Runs `<terminal> <name> <program> <arguments…>`, where the program is run under the name; it only returns if that fails.
 ///
 /// A failure is reported on standard output; it is closed without a report when the program runs.
 pub(super) fn main(mut arguments: impl Iterator<Item = OsString>) -> i32 {
-    let (terminal, dashes, program) = (arguments.next(), arguments.next(), arguments.next());
-    let (Some(terminal), Some(_), Some(program)) = (terminal, dashes, program) else {
+    let (terminal, name, program) = (arguments.next(), arguments.next(), arguments.next());
+    let (Some(terminal), Some(name), Some(program)) = (terminal, name, program) else {
         return 2;
     };
     let Ok(report) = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3) else {
@@ -26,7 +26,8 @@ pub(super) fn main(mut arguments: impl Iterator<Item = OsString>) -> i32 {
     };
     let status = match attach_terminal(Path::new(&terminal)) {
         Ok(()) => {
-            let error = spawn_child::new_command(&program).args(arguments).exec();
+            let mut command = spawn_child::new_command(&program);
+            let error = command.arg0(name).args(arguments).exec();
             spawn_child::spawn_error_status(&program, None, &error)
         }
         Err(error) => ChildExitStatus::CannotStart(format!("cannot attach the terminal: {error}")),

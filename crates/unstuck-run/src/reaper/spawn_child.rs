@@ -24,6 +24,9 @@ pub(super) fn spawn_child(
     let program = OsString::from(order.program.clone());
     let folder = order.folder.clone().map(PathBuf::from);
     let mut command = new_command(&program);
+    if let Some(name) = &order.arg0 {
+        command.arg0(OsString::from(name.clone()));
+    }
     command.args(order.arguments.iter().cloned().map(OsString::from));
     if !order.inherits_env {
         command.env_clear();

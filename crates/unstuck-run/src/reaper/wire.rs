@@ -71,6 +71,9 @@ pub(crate) enum ProcessGroupSetup {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ChildStartRequest {
     pub(crate) program: OsText,
+    /// The name under which the program is run; by default its path.
+    #[serde(default)]
+    pub(crate) arg0: Option<OsText>,
     pub(crate) arguments: Vec<OsText>,
     pub(crate) folder: Option<OsText>,
     /// True if it inherits the variables of the reaper.

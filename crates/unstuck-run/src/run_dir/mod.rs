@@ -61,8 +61,12 @@ fn path_in_state(run: &RunId) -> PathBuf {
 
 /// Opens a file of a run in the state directory for appending.
 pub fn open_log(state: &Path, run: &RunId, name: &str) -> io::Result<File> {
-    let folder = DirHandle::open_private(state)?.create_dirs(&path_in_state(run))?;
-    Ok(folder.append(Path::new(name))?)
+    Ok(open_run_files(state, run)?.append(Path::new(name))?)
+}
+
+/// Opens the directory in the state directory with a run's files.
+pub(crate) fn open_run_files(state: &Path, run: &RunId) -> io::Result<DirHandle> {
+    Ok(DirHandle::open_private(state)?.create_dirs(&path_in_state(run))?)
 }
 
 /// Copies the files of a run to another state directory.

@@ -1,11 +1,7 @@
 //! Makes one attempt: starts the child, forwards its output and evaluates the result.
-#![expect(
-    clippy::disallowed_methods,
-    reason = "files in the state directory, which agents cannot access"
-)]
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use unstuck_core::decision::{RetryCapability, WaitPurpose};
@@ -17,6 +13,7 @@ use unstuck_core::loop_detection::{LoopSignal, ToolResultCounter};
 use unstuck_core::money::ActiveBudget;
 use unstuck_core::session_state::{NextAttempt, NextSessionStep};
 use unstuck_core::{Diagnosis, Event, Timestamp};
+use unstuck_files::DirHandle;
 
 use super::agent_answer_file::AgentAnswerFile;
 use super::attempt_command::{AttemptCommandBuilder, AttemptCommandLine, ContinuationContext};
@@ -32,6 +29,7 @@ use super::output_tee::{
     AttachedGateway, LiveLoopDetector, MAX_WHOLE_OUTPUT, OutputTee, StreamTimestamps,
 };
 use super::output_timestamps::OutputTimestamps;
+use super::pinned_program::{inherited_path, pinned_program};
 use super::repair::agent_proposal;
 use super::run_lease::wait_until_lost;
 use super::session_event_log::SessionEventLog;
@@ -274,7 +272,7 @@ impl<'a> SessionRunner<'a> {
         attendance: Option<&mut (dyn GatewayAttachment + 'static)>,
     ) -> Result<ChildRunResult, RunError> {
         // Without the directory, an unobserved end would go unnoticed and the attempt would be repeated.
-        let _ = std::fs::create_dir_all(self.state);
+        let _ = DirHandle::open_private(self.state);
         let spec = self.process_spec(log, plan, line, attendance.as_deref());
         let taken = log.journal().takeover_signal();
         let files = log
@@ -454,7 +452,7 @@ impl<'a> SessionRunner<'a> {
         });
         let mut words = words.collect::<Vec<_>>().into_iter();
         let variable = |name: &str, value: String| (name.into(), value.into());
-        let mut set = vec![
+        let mut set: Vec<(OsString, OsString)> = vec![
             variable("UNSTUCK_RUN", log.recovery().id().to_string()),
             variable("UNSTUCK_SESSION", session.session.as_str().to_owned()),
             variable("UNSTUCK_ATTEMPT", plan.number.to_string()),
@@ -478,9 +476,20 @@ impl<'a> SessionRunner<'a> {
             let own = role.invocation.env.iter();
             set.extend(own.map(|(name, value)| variable(name, value.clone())));
         }
+        let name = words.next().unwrap_or_default();
+        let own_path = set.iter().rev().find(|(variable, _)| variable == "PATH");
+        let search = own_path.map_or_else(inherited_path, |(_, path)| path.clone());
+        let project = log.journal().with_view(|run| run.summary.project.clone());
+        let pinned = pinned_program(
+            (self.state, log.recovery().id()),
+            &name,
+            &search,
+            (Path::new(&session.cwd), Path::new(&project)),
+        );
         ProcessSpec {
             env_inheritance: EnvInheritance::All,
-            program: words.next().unwrap_or_default(),
+            program: pinned.map_or_else(|| name.clone(), PathBuf::into_os_string),
+            arg0: Some(name),
             arguments: words.collect(),
             folder: Some(PathBuf::from(&session.cwd)),
             env: set,

@@ -2,14 +2,17 @@
 
 use unstuck_core::Timestamp;
 use unstuck_core::command_policy::sanitize;
-use unstuck_core::decision::{CostEstimate, ProposedAction, RetryCapability};
+use unstuck_core::decision::{CostEstimate, EscalationReason, ProposedAction, RetryCapability};
 use unstuck_core::escalation::{
     self, AnswerOption, AnswerOptionsInput, EscalationDeadline, EscalationDetails, NextModel,
 };
-use unstuck_core::event::EscalationOpened;
+use unstuck_core::event::{EscalationKind, EscalationOpened, EscalationResolved};
 use unstuck_core::recovery_plan::shell_quote;
 
-use super::escalation_draft::EscalationDraft;
+use super::escalation_draft::{
+    EscalationDraft, bind_to_settings, run_escalation_details, settings_changed_reason,
+};
+use super::resume::ResumedSettings;
 use super::session_event_log::SessionEventLog;
 use super::session_runner::SessionRunner;
 use super::stored_stdin::StoredStdin;
@@ -36,6 +39,53 @@ impl SessionRunner<'_> {
             repair,
             budget: asking.budget,
             details: shown,
+        };
+        log.note(now, Box::new(asked));
+    }
+
+    /// Asks about changed project settings, or withdraws the question if nothing differs any more. The run continues.
+    pub(super) fn ask_about_settings(
+        &self,
+        log: &mut SessionEventLog<'_, '_>,
+        settings: &ResumedSettings,
+    ) {
+        let now = self.clock.timestamp();
+        let open = log.journal().with_view(|run| {
+            let mut open = run.open_escalations.iter();
+            open.find(|asked| asked.is_about_settings()).cloned()
+        });
+        if settings.held.is_empty() {
+            if let Some(open) = open {
+                log.note(now, EscalationResolved::new_withdrawal(&open));
+            }
+            return;
+        }
+        let kind = EscalationKind::RecoveryApprovalRequired;
+        let reason = settings_changed_reason(&settings.held);
+        let asking = EscalationDraft::without_failure(kind, EscalationReason::Trust, reason);
+        let circumstances = AnswerOptionsInput {
+            settings: settings.held.len(),
+            ..AnswerOptionsInput::default()
+        };
+        let doing = display_command(&log.recovery().spec().command);
+        let patience = self.deadline_policy;
+        let mut details = run_escalation_details(&asking, doing, &circumstances, patience, now);
+        bind_to_settings(&mut details, &settings.held, &settings.written);
+        let number = || format!("{}-t{}", log.recovery().id(), now.millis());
+        let asked = EscalationOpened {
+            session: None,
+            id: open.map_or_else(number, |open| open.id),
+            escalation_kind: kind,
+            trigger: kind.trigger().into(),
+            kind: asking.kind,
+            reason_code: asking.why,
+            reason: asking.reason,
+            awaiting: "human".into(),
+            proposed: None,
+            cost: None,
+            repair: None,
+            budget: None,
+            details,
         };
         log.note(now, Box::new(asked));
     }

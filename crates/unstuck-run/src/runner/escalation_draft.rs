@@ -5,6 +5,7 @@ use unstuck_core::escalation::{
     self, AnswerOptionsInput, EscalationDeadlinePolicy, EscalationDetails,
 };
 use unstuck_core::event::{BudgetReached, EscalationKind};
+use unstuck_core::project_settings_snapshot::ProjectSettingChange;
 use unstuck_core::{Kind, Timestamp};
 
 /// The draft of a session's escalation.
@@ -36,6 +37,27 @@ impl EscalationDraft {
             budget: None,
         }
     }
+}
+
+/// Binds an escalation about changed project settings to exactly these changes and contents, to the last byte.
+pub(super) fn bind_to_settings(
+    details: &mut EscalationDetails,
+    changes: &[ProjectSettingChange],
+    written: &str,
+) {
+    let bytes = written.trim_start_matches("sha256:");
+    details.hash = format!("{}{bytes}", details.hash);
+    details.settings = changes.to_vec();
+    details.accepted_settings = Some(written.to_owned());
+}
+
+/// Returns the reason of an escalation about changed project settings.
+pub(super) fn settings_changed_reason(changes: &[ProjectSettingChange]) -> String {
+    let changes: Vec<_> = changes.iter().map(ToString::to_string).collect();
+    format!(
+        "the project's configuration changed during the run; the changes are ignored until approved: {}",
+        changes.join("; ")
+    )
 }
 
 /// Returns the details of an escalation about the whole run.

@@ -26,6 +26,7 @@ mod notify_hook;
 mod os_text_escape;
 mod output_tee;
 mod output_timestamps;
+mod pinned_program;
 pub mod pipeline;
 mod repair;
 mod reporter;
@@ -62,6 +63,7 @@ pub use repair::{
     before_repair_label,
 };
 pub use reporter::{OutputChannel, RunReporter, SessionReporter};
+pub use resume::ResumedSettings;
 pub use retry_prompt_preview::{RetryPreviewInput, RetryPromptPreview};
 pub use role_context::{RoleContext, RoleInvocation};
 pub use run_lease::{current_owner, is_alive, is_held_here};

@@ -1,16 +1,12 @@
 //! Resumes a run: after a crash, after a stop, or when a person has answered.
-#![expect(
-    clippy::disallowed_methods,
-    reason = "files in the state directory, which agents cannot access"
-)]
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use unstuck_core::duration::to_millis;
 use unstuck_core::event::{EscalationOpened, EscalationResolved, Event, RunOutcome, RunResumed};
+use unstuck_core::project_settings_snapshot::ProjectSettingChange;
 use unstuck_core::{EventRecord, RunId, SessionState, Timestamp};
 use unstuck_store::StoreError;
 
@@ -30,14 +26,24 @@ const ORPHAN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Interval at which new answers are looked for.
 pub(super) const ANSWER_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
+/// The project settings of a resumed command.
+#[derive(Debug, Clone)]
+pub struct ResumedSettings {
+    /// The hash of those in effect.
+    pub in_effect: String,
+    /// The changes that are not in effect without approval.
+    pub held: Vec<ProjectSettingChange>,
+    /// The hash of the stored settings with these changes.
+    pub written: String,
+}
+
 impl SessionRunner<'_> {
-    /// Resumes a run and completes it. A person may set the time budget of further attempts and the accepted project
-    /// settings, by their hash.
+    /// Resumes a run and completes it. A person may set the time budget of further attempts.
     pub async fn resume(
         &mut self,
         run: &RunId,
         keep_trying: Option<Duration>,
-        project_settings: Option<String>,
+        settings: &ResumedSettings,
     ) -> Result<RunResult, RunError> {
         let held = RunLease::claim(self.store, run, self.clock).await?;
         let events = self.store.load(run).await?;
@@ -67,7 +73,7 @@ impl SessionRunner<'_> {
             now,
             RunResumed {
                 keep_trying_ms: keep_trying.map(to_millis),
-                project_settings,
+                project_settings: Some(settings.in_effect.clone()),
                 ..RunResumed::unchanged(after, pid)
             },
         );
@@ -75,6 +81,7 @@ impl SessionRunner<'_> {
             let session = log.recovery().spec().session.clone();
             log.note(now, EscalationResolved::by_hand(Some(session)));
         }
+        self.ask_about_settings(&mut log, settings);
         self.run_loop(&mut log).await?;
         let (end, child) = (log.recovery().run_finished().cloned(), log.child_exit());
         journal.close(end, child).await
@@ -149,8 +156,17 @@ impl SessionRunner<'_> {
     /// Deletes the exit records of all attempts, since all events are on disk by now.
     pub(super) fn delete_all_exit_records(&self, log: &SessionEventLog<'_, '_>) {
         for number in 1..=log.recovery().attempt_count() {
-            let _ = fs::remove_file(self.exit_record_path(log, number));
+            self.delete_exit_record(log, number);
         }
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a file in the state directory, which agents cannot access"
+    )]
+    fn delete_exit_record(&self, log: &SessionEventLog<'_, '_>, number: u32) {
+        // It exists only if the child ended by itself.
+        let _ = std::fs::remove_file(self.exit_record_path(log, number));
     }
 
     /// Deletes the exit record of an attempt whose end is on disk by now; earlier, a crash would lose it.
@@ -166,8 +182,7 @@ impl SessionRunner<'_> {
                 Event::AttemptInterrupted(attempt) => attempt.number,
                 _ => continue,
             };
-            // It exists only if the child ended by itself.
-            let _ = fs::remove_file(self.exit_record_path(log, number));
+            self.delete_exit_record(log, number);
         }
     }
 }

@@ -1,8 +1,4 @@
 //! The command line of a role: built for each attempt, with the planned changes.
-#![expect(
-    clippy::disallowed_methods,
-    reason = "files in the state directory, which agents cannot access"
-)]
 
 use std::path::PathBuf;
 
@@ -10,6 +6,7 @@ use unstuck_core::agent::{AgentCommandInputs, ConversationStart, PromptChannel};
 use unstuck_core::decision::{RetryCapabilities, RetryCapability};
 use unstuck_core::event::SessionSpec;
 use unstuck_core::session_state::NextAttempt;
+use unstuck_files::DirHandle;
 
 use super::attempt_command::{
     self, AttemptCommandBuilder, AttemptCommandLine, ContinuationContext, new_conversation_id,
@@ -127,17 +124,14 @@ impl SessionRunner<'_> {
             return Ok(None);
         }
         let session = log.recovery().spec().session.as_str();
-        let path = self
-            .state
-            .join("prompts")
-            .join(format!("{session}-{number}.md"));
-        let written = path
-            .parent()
-            .map_or(Ok(()), std::fs::create_dir_all)
-            .and_then(|()| std::fs::write(&path, told));
-        written.map_err(|source| RunError::File {
+        let name = PathBuf::from(format!("{session}-{number}.md"));
+        let folder = self.state.join("prompts");
+        let path = folder.join(&name);
+        let written = DirHandle::open_private(&folder)
+            .and_then(|folder| folder.replace(&name, told.as_bytes()));
+        written.map_err(|error| RunError::File {
             path: path.clone(),
-            source,
+            source: error.into(),
         })?;
         Ok(Some(path))
     }

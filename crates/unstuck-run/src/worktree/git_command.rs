@@ -13,10 +13,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::time::Instant;
+use unstuck_files::TrustedProgram;
 
 use super::die_with_parent::die_with_parent;
 use super::error::WorktreeError;
-use super::git_program::GitProgram;
 use super::repository::GitDir;
 
 /// Timeout of one git command.
@@ -94,7 +94,7 @@ pub(super) struct GitOutput {
 
 impl<'i> GitCommand<'i> {
     /// Returns a command in a directory; the operation is named in errors.
-    pub(super) fn new(program: &GitProgram, folder: &Path, operation: &'static str) -> Self {
+    pub(super) fn new(program: &TrustedProgram, folder: &Path, operation: &'static str) -> Self {
         #[expect(
             clippy::disallowed_methods,
             reason = "the only function that starts git"

@@ -12,7 +12,6 @@ mod fingerprint;
 mod fingerprint_without_git;
 mod git_command;
 mod git_paths;
-mod git_program;
 mod listing;
 mod own_files;
 mod repository;

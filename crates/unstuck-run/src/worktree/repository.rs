@@ -7,11 +7,10 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use unstuck_files::{DirHandle, EntryKind};
+use unstuck_files::{DirHandle, EntryKind, TrustedProgram};
 
 use super::error::{WorktreeError, WorktreeIoContext};
 use super::git_command::GitCommand;
-use super::git_program::GitProgram;
 
 /// Largest `.git` file or similar link file.
 const MAX_LINK_FILE_BYTES: u64 = 64 << 10;
@@ -49,7 +48,7 @@ pub(super) struct Repository {
     /// The root directory of the work tree.
     pub(super) root: PathBuf,
     folder: GitDir,
-    program: GitProgram,
+    program: TrustedProgram,
 }
 
 /// The directories of a repository's data.
@@ -90,10 +89,10 @@ impl Repository {
         let root = real.ancestors().find(|folder| has_repository(folder));
         let Some(root) = root.map(Path::to_owned) else {
             // Without git, repositories cannot be used.
-            GitProgram::find(&[&real]).ok_or(WorktreeError::GitNotFound)?;
+            find_git(&[&real]).ok_or(WorktreeError::GitNotFound)?;
             return Err(none());
         };
-        let program = GitProgram::find(&[&root, &real]).ok_or(WorktreeError::GitNotFound)?;
+        let program = find_git(&[&root, &real]).ok_or(WorktreeError::GitNotFound)?;
         let folder = GitDir::find(&root)?;
         folder.verify()?;
         Ok(Self {
@@ -297,6 +296,12 @@ impl GitDir {
 fn read_first_line(path: &Path) -> Option<PathBuf> {
     let bytes = unstuck_files::read_named(path, MAX_LINK_FILE_BYTES).ok()?;
     Some(first_line(&bytes))
+}
+
+/// Finds git outside of these directories.
+fn find_git(projects: &[&Path]) -> Option<TrustedProgram> {
+    let search = std::env::var_os("PATH").unwrap_or_default();
+    TrustedProgram::find("git", &search, projects)
 }
 
 fn first_line(bytes: &[u8]) -> PathBuf {

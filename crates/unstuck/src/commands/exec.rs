@@ -1,12 +1,7 @@
 //! `unstuck exec`: runs a command and recovers from its failures.
-#![expect(
-    clippy::disallowed_methods,
-    reason = "a file that a person names on the command line"
-)]
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::process::ExitCode;
@@ -33,6 +28,7 @@ use crate::effective_repair_settings::{self, RepairModeArg};
 use crate::environment_variables;
 use crate::error_report::error_with_hint;
 use crate::gateway::PrivateGatewayMode;
+use crate::input_file::read_input;
 use crate::output::Output;
 use crate::paths::project_of;
 use crate::pipeline_from_config::nonzero_limit;
@@ -402,8 +398,7 @@ impl ExpectationArgs {
 }
 
 fn read_schema(path: &Path) -> Result<ExpectedSchema> {
-    let text =
-        fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = read_input(path)?;
     serde_json::from_str(&text).map_err(|error| {
         error_with_hint(
             format!("{}: {error}", path.display()),

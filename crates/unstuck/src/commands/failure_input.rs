@@ -1,10 +1,5 @@
 //! Reads failures from flags, files and standard input, shared by all commands that take one.
-#![expect(
-    clippy::disallowed_methods,
-    reason = "a file that a person names on the command line"
-)]
 
-use std::fs;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
@@ -17,6 +12,7 @@ use unstuck_core::{ClockReading, Failure, FailureLayer, FailureRecord, Timestamp
 use super::jsonl_input;
 use crate::clock;
 use crate::error_report::error_with_hint;
+use crate::input_file::open_input;
 use crate::output::Output;
 
 /// One failure described by flags.
@@ -212,9 +208,10 @@ fn read_text(path: &Path) -> Result<unstuck_core::LossyText> {
     if path == Path::new("-") {
         return read_stdin();
     }
-    Ok(fs::read(path)
-        .with_context(|| format!("cannot read {}", path.display()))?
-        .into())
+    let mut bytes = Vec::new();
+    let read = open_input(path)?.read_to_end(&mut bytes);
+    read.with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(bytes.into())
 }
 
 fn read_stdin() -> Result<unstuck_core::LossyText> {

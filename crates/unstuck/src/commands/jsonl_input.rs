@@ -1,16 +1,12 @@
 //! Processes one JSON object per line, shared by all commands with `--jsonl`.
-#![expect(
-    clippy::disallowed_methods,
-    reason = "a file that a person names on the command line"
-)]
 
-use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use serde_json::{Map, Value};
 
+use crate::input_file::open_input;
 use crate::output::Output;
 
 /// Processes each line of a file or of standard input in order; an error in a line is reported in its place.
@@ -20,9 +16,7 @@ pub(crate) fn each_line(
     mut answer: impl FnMut(Value) -> Result<Value>,
 ) -> Result<()> {
     let input: Box<dyn Read> = match file.filter(|path| *path != Path::new("-")) {
-        Some(path) => Box::new(
-            fs::File::open(path).with_context(|| format!("cannot read {}", path.display()))?,
-        ),
+        Some(path) => Box::new(open_input(path)?),
         None => Box::new(io::stdin()),
     };
     for (number, line) in (1_usize..).zip(BufReader::new(input).split(b'\n')) {

@@ -1,8 +1,4 @@
 //! `unstuck plan`: ranks the recovery strategies for a failure.
-#![expect(
-    clippy::disallowed_methods,
-    reason = "a file that a person names on the command line"
-)]
 
 use std::io::Write;
 use std::path::Path;
@@ -15,12 +11,16 @@ use unstuck_core::recovery_plan::{
     DEFAULT_SCRATCH_DIR, PlanRequest, PlannedStrategy, TaskType, failure_directory, plan,
 };
 use unstuck_core::{Classifier, ClockReading, Diagnosis, Failure};
+use unstuck_files::DirHandle;
 
 use super::classify;
 use super::failure_input::{self, FailureArgs};
 use crate::config::Config;
 use crate::environment_variables;
 use crate::output::{BOLD, DIM, Output};
+
+/// The number of names that are read from a directory.
+const MAX_LISTED_NAMES: usize = 10_000;
 
 /// Show how to recover from a failure: the most promising strategy first, human input last
 ///
@@ -153,11 +153,14 @@ impl<'a> PlanBuilder<'a> {
     }
 }
 
-/// Returns the file names in a directory; none if it cannot be read.
+/// Returns the file names in a directory that a failure names; none if it cannot be read, or its path contains a link.
 fn program_names(folder: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let entries = DirHandle::open_resolved(folder)
+        .and_then(|folder| folder.first_entries(Path::new("."), MAX_LISTED_NAMES))
+        .unwrap_or_default();
     let mut names: Vec<String> = entries
-        .filter_map(|entry| entry.file_name().into_string().ok())
+        .into_iter()
+        .filter_map(|entry| entry.name.into_string().ok())
         .collect();
     names.sort_unstable();
     names

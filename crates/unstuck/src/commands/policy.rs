@@ -1,15 +1,10 @@
 //! `unstuck policy`: shows and checks retry policies.
-#![expect(
-    clippy::disallowed_methods,
-    reason = "a file that a person names on the command line"
-)]
 
-use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{Args, Subcommand};
 use unstuck_core::RetryPolicy;
 use unstuck_core::decision::DEFAULT_TEMPLATE;
@@ -17,6 +12,7 @@ use unstuck_core::duration::HumanDuration;
 
 use crate::config::Config;
 use crate::error_report::error_with_hint;
+use crate::input_file::read_input;
 use crate::output::{BOLD, DIM, GREEN, Output};
 
 /// Show and check retry policies
@@ -280,8 +276,7 @@ fn check(files: &[PathBuf], out: &mut Output) -> Result<()> {
 }
 
 fn read_policy(path: &Path) -> Result<RetryPolicy> {
-    let text =
-        fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = read_input(path)?;
     let is_json =
         path.extension().is_some_and(|end| end == "json") || text.trim_start().starts_with('{');
     let policy = if is_json {

@@ -1,8 +1,4 @@
 //! `unstuck propose`: lets an agent propose a repair without writing JSON by hand.
-#![expect(
-    clippy::disallowed_methods,
-    reason = "a file that a person names on the command line"
-)]
 
 use std::fs;
 use std::io::{Read, Write};
@@ -227,6 +223,10 @@ fn proposal_from_flags(args: &ProposeArgs, command: &str) -> Value {
 }
 
 /// Writes the proposal file atomically.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the agent itself calls this command, in its own sandbox"
+)]
 fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
     let beside = path.with_extension("json.new");
     let done = fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, path));

@@ -1,15 +1,11 @@
 //! `unstuck retry`: retries a waiting or failed run with additional instructions.
-#![expect(
-    clippy::disallowed_methods,
-    reason = "a file that a person names on the command line"
-)]
 
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use unstuck_core::escalation::EscalationAnswer;
@@ -22,6 +18,7 @@ use crate::command_context::CommandContext;
 use crate::error_report::refusal;
 use crate::escalation_answers::EscalationSelector;
 use crate::gateway::PrivateGatewayMode;
+use crate::input_file::read_input;
 use crate::output::{DIM, Output};
 use crate::pipeline_from_config::PipelineOptions;
 use crate::project_setting_changes::{self, OnSettingChanges};
@@ -170,13 +167,7 @@ fn resume_run(
 
 impl RetryArgs {
     fn changes(&self) -> Result<RetryChanges> {
-        let prompt = match &self.prompt_file {
-            None => None,
-            Some(file) => {
-                let text = std::fs::read_to_string(file);
-                Some(text.with_context(|| format!("cannot read {}", file.display()))?)
-            }
-        };
+        let prompt = self.prompt_file.as_deref().map(read_input).transpose()?;
         Ok(RetryChanges {
             context: self.context,
             message: self.say.clone(),

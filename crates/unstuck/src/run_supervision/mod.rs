@@ -37,8 +37,8 @@ use unstuck_run::process::{ReaperProgram, Stdin, StopRequest};
 use unstuck_run::runner::pipeline::{PipelineRunner, PipelineSpec, ResumeOptions, RoleSelection};
 use unstuck_run::runner::{
     ChildSupervisorPool, GoBetween, NotificationBuilder, RepairCatalogSource, RepairCoordinator,
-    RepairSettings, RunError, RunKnowledgeBase, RunKnowledgeSource, RunReporter, RunRequest,
-    RunResult, SessionReporter, SessionRunner, SharedRepairContext, clear_stop_request,
+    RepairSettings, ResumedSettings, RunError, RunKnowledgeBase, RunKnowledgeSource, RunReporter,
+    RunRequest, RunResult, SessionReporter, SessionRunner, SharedRepairContext, clear_stop_request,
 };
 use unstuck_store::{Store, StoreLocation};
 
@@ -116,17 +116,25 @@ pub(crate) struct CommandRunToResume {
     pub(crate) run: RunId,
     /// Time limit for retries from now on.
     pub(crate) keep_trying: Option<Duration>,
-    /// Hash of the project settings that apply to it.
-    project_settings: String,
+    /// The project settings that apply to it.
+    settings: ResumedSettings,
+    /// The settings with all changes, in stored form.
+    written: String,
 }
 
 impl CommandRunToResume {
     pub(crate) fn new(run: &RunId, keep_trying: Option<Duration>, config: &Config) -> Self {
-        let settings = project_setting_changes::settings_of_command(config);
+        let in_effect = project_setting_changes::settings_of_command(config);
+        let written = project_setting_changes::written_settings_of_command(config);
         Self {
             run: run.clone(),
             keep_trying,
-            project_settings: content_hash(settings.as_bytes()),
+            settings: ResumedSettings {
+                in_effect: content_hash(in_effect.as_bytes()),
+                held: config.unapproved_changes().to_vec(),
+                written: content_hash(written.as_bytes()),
+            },
+            written,
         }
     }
 }
@@ -463,7 +471,10 @@ fn run_task_in_store(
             home: home.as_deref(),
             heartbeat: config.run().heartbeat,
         };
-        let awake = config.run().keep_awake.then(KeepAwake::start);
+        let cwd = std::env::current_dir().unwrap_or_default();
+        let folders = [Some(&*cwd), project.as_deref()];
+        let projects: Vec<_> = folders.into_iter().flatten().collect();
+        let awake = config.run().keep_awake.then(|| KeepAwake::start(&projects));
         let finished = Box::pin(around.perform(task, &mut setting.stdin)).await;
         drop(awake);
         if let Ok(finished) = &finished {
@@ -514,7 +525,10 @@ impl<'a> Around<'a> {
             }
             RunTask::Resume(resumed, reporter) => {
                 let mut engine = self.engine(&mut **reporter, stdin, &mut draw);
-                let settings = Some(resumed.project_settings.clone());
+                if !resumed.settings.held.is_empty() {
+                    project_setting_changes::store_settings(&resumed.written, self.state);
+                }
+                let settings = &resumed.settings;
                 Box::pin(engine.resume(&resumed.run, resumed.keep_trying, settings)).await
             }
             RunTask::Pipeline(pipeline, reporter) => {

@@ -311,3 +311,37 @@ fn configuration_that_is_no_regular_file_is_explained() {
         assert_output!(place, ended.stderr);
     }
 }
+
+/// A person names a file in the project, and finds a FIFO without a writer.
+#[test]
+fn fifo_in_place_of_a_named_input_file_is_refused() {
+    let place = Place::new();
+    fifo(&place.project().join("pipe"));
+    for args in [
+        &["classify", "pipe"][..],
+        &["classify", "--jsonl", "pipe"],
+        &["plan", "--stdout", "pipe"],
+        &["policy", "check", "pipe"],
+        &["exec", "--expect-json=pipe", "--", "true"],
+    ] {
+        let ended = place.run_in_time(args);
+        assert!(ended.code != 0, "{args:?}: {}", ended.stderr);
+        assert!(
+            ended
+                .stderr
+                .contains("cannot read pipe: not a regular file"),
+            "{args:?}: {}",
+            ended.stderr
+        );
+    }
+}
+
+#[test]
+fn stream_handed_over_by_the_shell_is_read() {
+    let place = Place::new();
+    let mut command = place.shell("\"$UNSTUCK\" classify --exit-code 1 /dev/stdin < text");
+    place.write("text", "529 Overloaded\n");
+    let output = command.output().unwrap();
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(told.contains("overloaded"), "{output:?}");
+}

@@ -13,7 +13,7 @@ use super::resume::unapplied_budgets_warning;
 use super::{PipelineExecution, PipelineRunner, PipelineSpec};
 use crate::blobs::{BlobStore, content_hash};
 use crate::runner::error::RunError;
-use crate::runner::escalation_draft::EscalationDraft;
+use crate::runner::escalation_draft::{EscalationDraft, bind_to_settings, settings_changed_reason};
 use crate::runner::repair::RepairSettings;
 use crate::runner::run_event_log::RunEventLog;
 
@@ -185,15 +185,7 @@ impl PipelineRunner<'_> {
         }
         let mut reasons = Vec::new();
         if !settings.pending_changes.is_empty() {
-            let changes: Vec<_> = settings
-                .pending_changes
-                .iter()
-                .map(ToString::to_string)
-                .collect();
-            reasons.push(format!(
-                "the project's configuration changed during the run; the changes are ignored until approved: {}",
-                changes.join("; ")
-            ));
+            reasons.push(settings_changed_reason(&settings.pending_changes));
         }
         if !now.untrusted.is_empty() && (is_wider || before.is_none()) {
             reasons.push(format!(
@@ -214,11 +206,7 @@ impl PipelineRunner<'_> {
         let mut asked = self.run_escalation(id, asking, &circumstances, None);
         if !settings.pending_changes.is_empty() {
             let accepts = content_hash(settings.on_disk.canonical_text().as_bytes());
-            // The answer is bound to the exact settings, to the last byte.
-            let bytes = accepts.trim_start_matches("sha256:");
-            asked.details.hash = format!("{}{bytes}", asked.details.hash);
-            asked.details.settings.clone_from(&settings.pending_changes);
-            asked.details.accepted_settings = Some(accepts);
+            bind_to_settings(&mut asked.details, &settings.pending_changes, &accepts);
         }
         Some(asked.into())
     }

@@ -197,6 +197,7 @@ impl PipelineRunner<'_> {
             journal: &journal,
             past,
         };
+        self.pin_programs(&journal);
         let mut running = FuturesUnordered::new();
         let mut parts = BTreeSet::new();
         loop {

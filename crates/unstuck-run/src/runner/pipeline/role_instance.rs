@@ -18,8 +18,10 @@ use crate::prompt::{ProjectFileSource, PromptValues};
 use crate::runner::budget_tracker::BudgetTracker;
 use crate::runner::error::RunError;
 use crate::runner::knowledge::RunKnowledgeBase;
+use crate::runner::pinned_program::{inherited_path, pinned_program};
 use crate::runner::reporter::{OutputChannel, SessionReporter};
 use crate::runner::role_context::{RoleContext, RoleInvocation};
+use crate::runner::run_event_log::RunEventLog;
 use crate::runner::session_event_log::SessionEventLog;
 use crate::runner::session_runner::SessionRunner;
 use crate::worktree::RoleTreeChange;
@@ -108,6 +110,22 @@ impl PipelineRunner<'_> {
         };
         engine.run_loop(&mut log).await?;
         Ok(part)
+    }
+
+    /// Finds the programs of all roles before any of them runs.
+    pub(super) fn pin_programs(&self, journal: &RunEventLog<'_>) {
+        let plan = self.plan();
+        for role in &plan.roles {
+            let own = role.command.first().map(String::as_str);
+            let Some(name) = own.or_else(|| role.agent.file().call.program()) else {
+                continue;
+            };
+            let path = role.env.iter().rev().find(|(name, _)| name == "PATH");
+            let search = path.map_or_else(inherited_path, |(_, path)| path.into());
+            let folders = (&*plan.project, &*plan.project);
+            // Without it, the program is looked up for each attempt.
+            let _ = pinned_program((self.state, journal.run()), name.as_ref(), &search, folders);
+        }
     }
 
     fn next_session(&self, stage: &PipelineExecution<'_, '_>) -> SessionId {

@@ -1,32 +1,24 @@
-//! Locates the git program: never in the project, and never in a world-writable directory.
+//! Locates programs that unstuck runs for itself: never in a project, and never in a world-writable directory.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// The git program, and the search path for programs that it runs.
+/// A program that no agent can replace, and the search path for programs that it runs in turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct GitProgram {
+pub struct TrustedProgram {
     /// Its path.
-    pub(super) path: PathBuf,
-    /// A search path without directories that agents or all users can write.
-    pub(super) search_path: OsString,
+    pub path: PathBuf,
+    /// The [trusted part](trusted_search_path) of the search path.
+    pub search_path: OsString,
 }
 
-impl GitProgram {
-    /// Finds git on the search path of this process, outside of these directories.
-    pub(super) fn find(projects: &[&Path]) -> Option<Self> {
-        let search = std::env::var_os("PATH").unwrap_or_default();
-        Self::find_on(&search, projects)
-    }
-
-    fn find_on(search: &OsString, projects: &[&Path]) -> Option<Self> {
-        let folders = std::env::split_paths(search);
-        let folders: Vec<_> = folders
-            .filter(|folder| is_trusted(folder, projects))
-            .collect();
+impl TrustedProgram {
+    /// Finds a program on a search path, outside of these projects.
+    pub fn find(name: &str, search: &OsStr, projects: &[&Path]) -> Option<Self> {
+        let folders = trusted_folders(search, projects);
         let found = folders.iter().find_map(|folder| {
-            let program = folder.join("git");
+            let program = folder.join(name);
             let real = program.canonicalize().ok()?;
             (is_program(&real) && !is_within(&real, projects)).then_some(program)
         })?;
@@ -35,6 +27,26 @@ impl GitProgram {
             search_path: std::env::join_paths(&folders).unwrap_or_default(),
         })
     }
+}
+
+/// Returns a search path without directories in which agents or all users can put programs: relative ones, those in
+/// these projects, and world-writable ones.
+pub fn trusted_search_path(search: &OsStr, projects: &[&Path]) -> OsString {
+    std::env::join_paths(trusted_folders(search, projects)).unwrap_or_default()
+}
+
+/// Returns the program that the system would run for a name in a working directory, as an absolute path.
+pub fn program_on_path(name: &OsStr, search: &OsStr, cwd: &Path) -> Option<PathBuf> {
+    let folders = std::env::split_paths(search);
+    let mut paths = folders.map(|folder| cwd.join(folder).join(name));
+    paths.find(|path| is_program(path))
+}
+
+fn trusted_folders(search: &OsStr, projects: &[&Path]) -> Vec<PathBuf> {
+    let folders = std::env::split_paths(search);
+    folders
+        .filter(|folder| is_trusted(folder, projects))
+        .collect()
 }
 
 /// Returns true if programs in a search path directory may run: it is absolute, outside of the projects, and not
@@ -74,7 +86,7 @@ mod tests {
 
     /// L1: a git in the project, the current directory, or a world-writable directory is never run.
     #[test]
-    fn git_is_not_run_from_directories_that_agents_can_write() {
+    fn program_is_not_run_from_directories_that_agents_can_write() {
         let place = tempfile::tempdir().unwrap();
         let root = place.path().canonicalize().unwrap();
         let (project, open, own) = (root.join("project"), root.join("open"), root.join("own"));
@@ -93,10 +105,26 @@ mod tests {
             open,
         ];
         let search = std::env::join_paths(&bad).unwrap();
-        assert_eq!(GitProgram::find_on(&search, &[&project]), None);
+        assert_eq!(TrustedProgram::find("git", &search, &[&project]), None);
+        assert_eq!(trusted_search_path(&search, &[&project]), "");
         let search = std::env::join_paths(bad.iter().chain([&own])).unwrap();
-        let found = GitProgram::find_on(&search, &[&project]).unwrap();
+        let found = TrustedProgram::find("git", &search, &[&project]).unwrap();
         assert_eq!(found.path, own.join("git"));
         assert_eq!(found.search_path, own.into_os_string());
+    }
+
+    #[test]
+    fn program_that_would_run_is_found_like_the_system_finds_it() {
+        let place = tempfile::tempdir().unwrap();
+        let (own, here) = (place.path().join("own"), place.path().join("here"));
+        put_git(&own);
+        let find = |folders: &[&Path]| {
+            let search = std::env::join_paths(folders).unwrap();
+            program_on_path("git".as_ref(), &search, &here)
+        };
+        assert_eq!(find(&[Path::new("."), &own]), Some(own.join("git")));
+        put_git(&here);
+        assert_eq!(find(&[Path::new(""), &own]), Some(here.join("git")));
+        assert_eq!(find(&[&own, Path::new(".")]), Some(own.join("git")));
     }
 }
