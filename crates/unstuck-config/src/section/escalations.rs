@@ -41,7 +41,7 @@ pub struct TimeoutAnswer {
     pub answer: DefaultAnswer,
 }
 
-/// An answer that can apply without a person; approval is not among them, as silence is no consent.
+/// An answer that can apply without a human; approval is not among them, as silence is no consent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DefaultAnswer {

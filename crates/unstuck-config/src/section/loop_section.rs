@@ -66,7 +66,7 @@ pub struct CompletionMarkerSection {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnStuck {
-    /// Ask a person.
+    /// Ask a human.
     #[default]
     Escalate,
     /// End the run.

@@ -105,7 +105,7 @@ pub(crate) fn deserialize_entries<'de, D: Deserializer<'de>>(
 #[schemars(rename = "OnUnknown", rename_all = "snake_case")]
 #[expect(dead_code, reason = "only its schema is used: the core has no schemas")]
 enum OnUnknownName {
-    /// Ask a person.
+    /// Ask a human.
     Escalate,
     /// Reject it.
     Deny,

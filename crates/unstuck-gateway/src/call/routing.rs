@@ -115,7 +115,7 @@ impl UpstreamSelector<'_> {
     /// Returns true if another upstream could succeed after a failure of that kind.
     fn may_fail_over(&self, kind: Kind) -> bool {
         match kind {
-            // Working around a refusal is left to people.
+            // Working around a refusal is left to humans.
             Kind::ContentFilter => self.route_around_refusals,
             // The request or the client's own key is wrong at every upstream.
             Kind::InvalidRequest | Kind::AuthRequired | Kind::AuthExpired => false,

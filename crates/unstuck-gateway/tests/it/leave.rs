@@ -73,7 +73,7 @@ async fn exhausted_budget_is_reported_in_the_clients_protocol() {
         session.last_failure().unwrap().kind.to_string(),
         "quota_exhausted"
     );
-    // A person approves continuing.
+    // A human approves continuing.
     session.allow_spending(session.spent() + 1.0);
     assert_eq!(ask(&ground).await.status, 200);
     assert!(session.last_failure().is_none());

@@ -1,7 +1,7 @@
 //! `unstuck exec`: runs a command and recovers from its failures.
 #![expect(
     clippy::disallowed_methods,
-    reason = "a file that a person names on the command line"
+    reason = "a file that the user names on the command line"
 )]
 
 use std::collections::BTreeMap;
@@ -244,7 +244,7 @@ fn request(args: &ExecArgs, config: &Config) -> Result<RunRequest> {
     let nested = args.limits.leaves_retries_to_outer_run();
     if nested {
         policy.enabled = false;
-        origins.insert("enabled".into(), "the outer unstuck run".into());
+        origins.insert("enabled".into(), "an enclosing unstuck run".into());
     }
     let (command, escaped) = escape_command(&args.command);
     let agent = match &args.agent {

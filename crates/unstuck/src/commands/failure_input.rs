@@ -1,7 +1,7 @@
 //! Reads failures from flags, files and standard input, shared by all commands that take one.
 #![expect(
     clippy::disallowed_methods,
-    reason = "a file that a person names on the command line"
+    reason = "a file that the user names on the command line"
 )]
 
 use std::fs;

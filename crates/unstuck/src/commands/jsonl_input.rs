@@ -1,7 +1,7 @@
 //! Processes one JSON object per line, shared by all commands with `--jsonl`.
 #![expect(
     clippy::disallowed_methods,
-    reason = "a file that a person names on the command line"
+    reason = "a file that the user names on the command line"
 )]
 
 use std::fs;

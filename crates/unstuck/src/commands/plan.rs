@@ -1,7 +1,7 @@
 //! `unstuck plan`: ranks the recovery strategies for a failure.
 #![expect(
     clippy::disallowed_methods,
-    reason = "a file that a person names on the command line"
+    reason = "a file that the user names on the command line"
 )]
 
 use std::io::Write;

@@ -1,7 +1,7 @@
 //! `unstuck retry`: retries a waiting or failed run with additional instructions.
 #![expect(
     clippy::disallowed_methods,
-    reason = "a file that a person names on the command line"
+    reason = "a file that the user names on the command line"
 )]
 
 use std::io::Write;
@@ -42,7 +42,7 @@ use crate::{async_runtime, escalation_answers, shell_completion};
   unstuck retry k3v9-2 --context --show          (only shows the prompt)
   unstuck retry --last --say \"skip the slow tests\"
 
-Exit codes: as for `unstuck exec`; 1 nothing to retry, already answered, run active, or inside a supervised agent.")]
+Exit codes: those of `unstuck exec` for the resumed run; 1 nothing to retry, already answered, run active, or inside a supervised agent.")]
 pub(crate) struct RetryArgs {
     /// Id prefix of the request, run or session [default: the open request of this project]
     #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new(), add = shell_completion::runs())]

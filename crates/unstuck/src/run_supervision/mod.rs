@@ -85,7 +85,7 @@ impl RunTask<'_> {
         let kept = event_spill::spill(session.store, run, &finished.unrecorded);
         let told = match kept {
             Ok(path) => format!(
-                "cannot record the end of run {run}: the store is still not writable; saved to {} until an unstuck command can record it",
+                "cannot record the end of run {run}: the store is still not writable; saved to {}; the next unstuck command records it",
                 path.display()
             ),
             Err(error) => format!(

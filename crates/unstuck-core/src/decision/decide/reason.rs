@@ -1,4 +1,4 @@
-//! Reasons of decisions, in one sentence for people who do not know the code.
+//! Reasons of decisions, in one sentence for readers who do not know the code.
 
 use std::fmt::Write as _;
 use std::time::Duration;

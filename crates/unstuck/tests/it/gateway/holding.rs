@@ -1,4 +1,4 @@
-//! Held sessions of `unstuck serve`, and people who release them.
+//! Held sessions of `unstuck serve`, and humans who release them.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -187,7 +187,7 @@ fn aborted_session_stays_rejected() {
     serving.stop();
 }
 
-/// S4-35: with `ask` a person may let a session spend its budget once more, and only with `ask`.
+/// S4-35: with `ask` a human may let a session spend its budget once more, and only with `ask`.
 #[test]
 fn exhausted_budget_waits_in_the_inbox() {
     let once = vec![json!({"role": "user", "content": "hello"})];
