@@ -31,7 +31,7 @@ pub enum NextPipelineStep {
     EscalateLoop(LoopProblem),
     /// Finish the run with this outcome.
     Finish(RunOutcome),
-    /// Nothing: the run has finished.
+    /// No step is left: the run has finished.
     Finished,
 }
 

@@ -58,7 +58,7 @@ pub enum NextSessionStep {
     Wait(Timestamp),
     /// Finish the run with this outcome.
     Finish(RunOutcome),
-    /// Nothing: the run has finished.
+    /// No step is left: the run has finished.
     Finished,
 }
 

@@ -296,7 +296,7 @@ mod tests {
         let cheap = stand(&short, Kind::ServerError, false, &purse);
         assert_eq!(cheap.target.unwrap().upstream, 3);
         let told: Vec<_> = cheap.skipped.iter().map(ToString::to_string).collect();
-        let why = "(a) was skipped: would cost about $10.00, but the session has $5.00 left";
+        let why = "(a) was skipped: would cost about $10.00; $5.00 left in the session budget";
         assert_eq!(told, [format!("small {why}"), format!("plain {why}")]);
         purse.remaining = Some(BudgetRemaining {
             usd: 0.5,

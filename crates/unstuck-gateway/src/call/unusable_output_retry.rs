@@ -16,7 +16,7 @@ use crate::protocol::{FinishReason, JsonValidity, ResponseReader, with_error_con
 /// The problem of an unusable response.
 struct BadOutput {
     kind: Kind,
-    /// The reason; completes "That answer cannot be used: …".
+    /// The reason; completes "Your last answer …".
     why: &'static str,
 }
 

@@ -143,7 +143,7 @@ pub(crate) struct PipelineTask<'a> {
     pub(crate) gateway: PrivateGatewayMode,
 }
 
-/// How a pipeline is started.
+/// The way in which a pipeline is started.
 pub(crate) enum PipelineStartMode {
     /// From the beginning.
     Start(RoleSelection),

@@ -393,7 +393,7 @@ fn all_requests_of_a_project_can_be_aborted() {
     let aborted = place.run(&["abort", "--all", "--project", "."], "");
     aborted.told(0, &[]);
     assert!(
-        aborted.stdout.ends_with("2 aborted in ~/project\n"),
+        aborted.stdout.ends_with("aborted 2 runs in ~/project\n"),
         "{}",
         aborted.stdout
     );

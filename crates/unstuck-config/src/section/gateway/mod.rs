@@ -101,7 +101,7 @@ pub enum StreamMode {
     Buffered,
 }
 
-/// `[gateway.budgets]`: spending limits; unlimited where unset.
+/// `[gateway.budgets]`: spending limits; unlimited if unset.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct GatewayBudgets {

@@ -105,7 +105,9 @@ pub(super) fn escalation(s: &DecisionInput<'_>, why: EscalationReason) -> String
         }
         EscalationReason::Exhausted => exhausted(s),
         EscalationReason::NotRepeatable => {
-            format!("{title}: it may already have had an effect; approval required to retry.")
+            format!(
+                "{title}: the attempt may already have had an effect; approval required to retry."
+            )
         }
         EscalationReason::Chain | EscalationReason::Repair | EscalationReason::Trust => {
             format!("{title}: no automatic recovery left.")
