@@ -191,7 +191,7 @@ fn conversation_is_continued_by_one_run_at_a_time() {
     let lines = place.lines("lines");
     let warned = lines
         .iter()
-        .filter(|line| line.contains("has been continued elsewhere"));
+        .filter(|line| line.contains("was continued elsewhere"));
     assert_eq!(warned.count(), 1, "{lines:?}");
 }
 
