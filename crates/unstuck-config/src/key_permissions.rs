@@ -195,7 +195,7 @@ pub(crate) struct RejectedSetting {
 }
 
 impl RejectedSetting {
-    /// Returns the path as people write it.
+    /// Returns the path as users write it.
     pub(crate) fn display_path(&self) -> String {
         self.path.join(".")
     }

@@ -51,7 +51,7 @@ pub struct Layers {
     pub sudo_user: Option<u32>,
     /// The file given on the command line.
     pub explicit_file: Option<PathBuf>,
-    /// Policies that people have set outside of files.
+    /// Policies that humans have set outside of files.
     pub stored_policies: Vec<StoredPolicy>,
     /// Overrides from the environment and from flags, in this order.
     pub overrides: Vec<SettingOverride>,
@@ -392,10 +392,8 @@ impl From<io::Error> for ConfigReadError {
 impl From<FileProblem> for ConfigReadError {
     fn from(problem: FileProblem) -> Self {
         match problem {
-            FileProblem::Symlink => Self::Unsafe("it is a symbolic link".to_owned()),
-            FileProblem::NotAFile(kind) => {
-                Self::Unsafe(format!("it is not a regular file ({kind})"))
-            }
+            FileProblem::Symlink => Self::Unsafe("the file is a symbolic link".to_owned()),
+            FileProblem::NotAFile(kind) => Self::Unsafe(format!("not a regular file ({kind})")),
             FileProblem::Missing => {
                 Self::System(io::Error::new(ErrorKind::NotFound, problem.to_string()))
             }
@@ -427,7 +425,8 @@ fn open_in_project(owner: ConfigFileLayer, path: &Path) -> Result<File, ConfigRe
 
 /// Reads a text of limited size.
 fn read_bounded(file: &mut File, size: u64) -> Result<String, ConfigReadError> {
-    let too_large = || ConfigReadError::Unsafe(format!("it is larger than {} MiB", MAX_TEXT >> 20));
+    let too_large =
+        || ConfigReadError::Unsafe(format!("the file is larger than {} MiB", MAX_TEXT >> 20));
     if size > MAX_TEXT {
         return Err(too_large());
     }

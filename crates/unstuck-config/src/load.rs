@@ -356,11 +356,11 @@ impl<'l> LayerReader<'l> {
     fn report_ignored(&mut self, class: &FileTrust, file: &Path, key: &str) {
         let (why, hint) = match class {
             FileTrust::Project => (
-                "is in the project, where agents can write to it",
-                format!("`{key}` applies in every other directory"),
+                "is in the project and writable by agents",
+                format!("`{key}` applies everywhere else"),
             ),
             _ => (
-                "may have been written by other users",
+                "is writable by other users",
                 format!("`{key}` applies only in a file that other users cannot write"),
             ),
         };

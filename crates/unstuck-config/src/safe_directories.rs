@@ -94,14 +94,14 @@ pub(crate) fn foreign_file_reason(
     let around = std::fs::metadata(folder)?;
     let mode = |data: &Metadata| data.permissions().mode();
     Ok(if !is_ours(file.uid()) {
-        Some(format!("it belongs to another user ({})", file.uid()))
+        Some(format!("the file belongs to another user ({})", file.uid()))
     } else if !is_ours(around.uid()) {
         let owner = around.uid();
         Some(format!("{shown} belongs to another user ({owner})"))
     } else if mode(&around) & EVERYBODY_WRITES != 0 {
         Some(format!("{shown} is writable by everyone"))
     } else if mode(file) & EVERYBODY_WRITES != 0 {
-        Some("it is writable by everyone".to_owned())
+        Some("the file is writable by everyone".to_owned())
     } else {
         None
     })

@@ -1,4 +1,4 @@
-//! Formatting of amounts of money, and the budget raises that people have approved.
+//! Formatting of amounts of money, and the budget raises that humans have approved.
 
 use serde_json::Value;
 
@@ -84,7 +84,7 @@ impl ActiveBudget {
 
 /// The budget raises of a run, as a fold over its events.
 ///
-/// Only an answer by a named person raises a budget: approval of the escalation that shows the amount.
+/// Only an answer by a named human raises a budget: approval of the escalation that shows the amount.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct BudgetRaises {
     open: Vec<OpenBudgetEscalation>,
@@ -190,7 +190,7 @@ impl BudgetRaises {
 }
 
 impl EscalationResolved {
-    /// True if the resolution raises the budget: approval by a named person.
+    /// True if the resolution raises the budget: approval by a named human.
     pub fn raises_budget(&self) -> bool {
         self.by == "human"
             && self.user.is_some()

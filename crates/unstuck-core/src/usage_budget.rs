@@ -43,7 +43,7 @@ impl UsageLimit {
 
 impl UsageBudget {
     /// Returns the budget of a running run after its configuration changed: lowered limits apply at once, raised limits
-    /// from the next run on, since only a person's answer raises the budget of a run.
+    /// from the next run on, since only a human's answer raises the budget of a run.
     #[must_use]
     pub fn tightened_to(self, now: Self) -> Self {
         Self {

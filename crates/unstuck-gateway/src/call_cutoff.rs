@@ -1,4 +1,4 @@
-//! Cuts off calls in progress at the shutdown of a gateway, and signals them, so that they can tell their clients.
+//! Interrupts calls in progress at the shutdown of a gateway, so that they can report it to their clients.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 
-/// Cuts off the calls in progress of a gateway at its shutdown.
+/// Interrupts the calls in progress of a gateway at its shutdown.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CallCutoff(Arc<CallCutoffState>);
 

@@ -127,7 +127,7 @@ pub enum SessionEventKind {
     UpstreamSkipped(SkippedUpstream),
     /// The agent is stuck in a loop.
     LoopDetected(ApiLoopSignal),
-    /// The calls of the session are held until a person answers.
+    /// The calls of the session are held until a human answers.
     Held {
         /// The id of the escalation.
         escalation: String,

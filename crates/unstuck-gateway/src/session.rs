@@ -55,7 +55,7 @@ pub struct SessionSetup {
 pub(crate) struct HeldConversation {
     pub(crate) signal: ApiLoopSignal,
     pub(crate) since: Timestamp,
-    /// True if a person refused to release it.
+    /// True if a human refused to release it.
     pub(crate) is_refused: bool,
 }
 
@@ -282,7 +282,7 @@ impl GatewaySession {
         held.values_mut().for_each(|one| one.is_refused = true);
     }
 
-    /// Clears all loop state after a person has fixed the cause.
+    /// Clears all loop state after a human has fixed the cause.
     pub fn clear_loops(&self) {
         self.state().clear_loops();
     }

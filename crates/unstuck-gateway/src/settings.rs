@@ -173,28 +173,28 @@ impl Upstream {
         };
         let (scheme, rest) = url.split_once("://").unwrap_or_default();
         if !matches!(scheme, "http" | "https") {
-            return Err(wrong("it must start with http:// or https://"));
+            return Err(wrong("must start with http:// or https://"));
         }
         if rest.trim_end_matches('/').is_empty() {
-            return Err(wrong("it has no host"));
+            return Err(wrong("has no host"));
         }
         let base: Uri = url
             .trim_end_matches('/')
             .parse()
-            .map_err(|_| wrong("it cannot be parsed"))?;
+            .map_err(|_| wrong("cannot be parsed"))?;
         if base
             .authority()
             .is_some_and(|one| one.as_str().contains('@'))
         {
             return Err(wrong(
-                "it must not contain credentials; set `key_env` in [gateway.upstreams] to the variable that holds the key",
+                "must not contain credentials; set `key_env` in [gateway.upstreams] to the variable that holds the key",
             ));
         }
         if base.host().is_none_or(str::is_empty) {
-            return Err(wrong("it has no host"));
+            return Err(wrong("has no host"));
         }
         if base.query().is_some() {
-            return Err(wrong("it must not contain a query"));
+            return Err(wrong("must not contain a query"));
         }
         let is_nearby = base.host().is_some_and(is_nearby);
         Ok(Self {
@@ -360,7 +360,7 @@ pub enum OnLoop {
     Warn,
     /// Adds a short note for the model to the next request.
     Note,
-    /// Holds a conversation that repeats the same call with the same result until a person releases it or the deadline
+    /// Holds a conversation that repeats the same call with the same result until a human releases it or the deadline
     /// passes.
     Hold,
     /// Rejects all further requests of the session.

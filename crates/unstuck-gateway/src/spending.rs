@@ -24,9 +24,9 @@ pub(crate) enum BudgetOwner {
 impl fmt::Display for BudgetOwner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Session => "the session has",
-            Self::Day => "today's budget has",
-            Self::Policy => "maxCost of the policy has",
+            Self::Session => "the session budget",
+            Self::Day => "today's budget",
+            Self::Policy => "maxCost of the policy",
         })
     }
 }

@@ -172,7 +172,7 @@ impl GatewayState {
             let most = session.daily_spending_limit(now.day_number(), most);
             left(most - self.spending.today(now), BudgetOwner::Day)
         });
-        // Already over the limit: a person approved it.
+        // Already over the limit: a human approved it.
         let of_policy = session.policy().max_cost;
         let of_policy = of_policy
             .map(|most| left(most - session.spent(), BudgetOwner::Policy))

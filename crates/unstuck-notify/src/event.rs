@@ -1,10 +1,10 @@
-//! The events that people are notified about.
+//! The events that users are notified about.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// An event that people are notified about.
+/// An event that users are notified about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NotificationEvent {

@@ -73,7 +73,7 @@ impl BlobStore {
             Ok(bytes)
         } else {
             Err(lost(std::io::Error::other(
-                "its content has changed since it was stored",
+                "content has changed since it was stored",
             )))
         }
     }

@@ -22,7 +22,7 @@ pub struct Append {
     pub at: Timestamp,
     /// The events, in order.
     pub events: Vec<Event>,
-    /// The lease the writer must still hold; `None` for events of people, which need no lease.
+    /// The lease the writer must still hold; `None` for events of humans, which need no lease.
     pub lease: Option<LeaseToken>,
     /// The escalation the events answer; it must still be open.
     pub answer_guard: Option<AnswerGuard>,

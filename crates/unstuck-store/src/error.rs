@@ -71,7 +71,7 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
-    /// Another process now drives the run.
+    /// Another process now supervises the run.
     #[error("run {run} was taken over by another process")]
     LostLease {
         /// The run.

@@ -9,7 +9,7 @@ use unstuck_core::event::RunId;
 /// The lifetime of a lease after its last heartbeat.
 pub const LEASE_TTL: Duration = Duration::from_secs(15);
 
-/// The process that drives a run, with enough detail to check whether it is still alive.
+/// The process that supervises a run, with enough detail to check whether it is still alive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaseOwner {
     /// The host name.
@@ -70,9 +70,9 @@ pub struct LeaseClaim {
 /// The result of a lease claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LeaseClaimOutcome {
-    /// The caller now drives the run.
+    /// The caller now supervises the run.
     Granted(LeaseToken),
-    /// Another process drives the run. If it is dead, claim again and [replace](LeaseClaim::replaces) its lease.
+    /// Another process supervises the run. If it is dead, claim again and [replace](LeaseClaim::replaces) its lease.
     HeldBy(Lease),
 }
 

@@ -28,7 +28,7 @@ impl StoreLocation {
         Self(LocationKind::File(path.into()))
     }
 
-    /// Parses a location as people write it: a file path.
+    /// Parses a location as users write it: a file path.
     pub fn parse(text: &str) -> Result<Self, StoreError> {
         if text.trim().is_empty() || text.contains("://") || text.contains('\0') {
             return Err(StoreError::Unsupported {

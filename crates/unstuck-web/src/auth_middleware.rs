@@ -172,7 +172,7 @@ fn check_permission(parts: &Parts, who: &Identity) -> Result<(), AuthRejection> 
     }
 }
 
-/// Returns true if a person opens a page, who needs HTML instead of JSON.
+/// Returns true if a human opens a page, who needs HTML instead of JSON.
 fn is_page_navigation(parts: &Parts) -> bool {
     let accept = parts.headers.get(header::ACCEPT);
     let accept = accept.and_then(|accept| accept.to_str().ok());
@@ -186,7 +186,7 @@ fn is_page_script_request(parts: &Parts) -> bool {
     parts.method != Method::GET || query.split('&').any(|one| one.starts_with("part="))
 }
 
-/// Returns the response for a missing login: people are redirected to the login page, programs get a problem.
+/// Returns the response for a missing login: users are redirected to the login page, programs get a problem.
 fn login_required(parts: &Parts) -> Response {
     if is_page_navigation(parts) && is_page_script_request(parts) {
         // An open page stays open and shows what happened.
@@ -228,7 +228,7 @@ fn login_required_reason(parts: &Parts) -> &'static str {
     }
 }
 
-/// Returns the rejection: a page for people, a problem for programs.
+/// Returns the rejection: a page for users, a problem for programs.
 fn rejection_response(parts: &Parts, problem: ProblemDetails) -> Response {
     if !is_page_navigation(parts) {
         return problem.into_response();

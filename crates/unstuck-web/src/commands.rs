@@ -47,14 +47,14 @@ pub enum CommandError {
     Store(#[from] StoreError),
 }
 
-/// A person's answer to an escalation.
+/// A human's answer to an escalation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnswerEscalation {
     /// Id of the escalation.
     pub escalation: String,
     /// The answer.
     pub answer: escalation::EscalationAnswer,
-    /// Note of the person.
+    /// Note of the user.
     pub note: String,
     /// Hash of the escalation that was shown; if given and different now, the answer is rejected.
     pub hash: Option<String>,

@@ -486,7 +486,7 @@ fn check_allowed(answer: EscalationAnswer, who: &str, config: &Config) -> Result
     match people.filter(|people| people.iter().all(|one| one != who)) {
         None => Ok(()),
         Some(people) => Err(forbidden(
-            format!("{who} is not allowed to answer `{answer}` in this project"),
+            format!("{who} may not give the answer `{answer}` in this project"),
             format!("allowed by [escalations.answerers]: {}", people.join(", ")),
         )),
     }

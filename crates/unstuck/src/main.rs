@@ -114,19 +114,22 @@ enum Command {
     Inbox(inbox::InboxArgs),
     Approve(answer::ApproveArgs),
     /// Reject the proposed action and continue without it
+    #[command(after_help = answer::REJECT_HELP)]
     Reject(answer::AnswerArgs),
     /// Mark as fixed manually and retry
+    #[command(after_help = answer::RESOLVE_HELP)]
     Resolve(answer::AnswerArgs),
     Retry(retry::RetryArgs),
     Escalate(escalate::EscalateArgs),
     /// Skip this step and continue
+    #[command(after_help = answer::SKIP_HELP)]
     Skip(answer::AnswerArgs),
     Abort(answer::AbortArgs),
-    #[command(hide = true)]
+    #[command(hide = true, after_help = answer::APPROVE_RECOVERY_HELP)]
     ApproveRecovery(answer::RecoveryAnswerArgs),
-    #[command(hide = true)]
+    #[command(hide = true, after_help = answer::REJECT_RECOVERY_HELP)]
     RejectRecovery(answer::RecoveryAnswerArgs),
-    #[command(hide = true)]
+    #[command(hide = true, after_help = answer::RESOLVE_RECOVERY_HELP)]
     ResolveRecovery(answer::RecoveryAnswerArgs),
     Propose(propose::ProposeArgs),
     Runs(runs::RunsArgs),

@@ -112,14 +112,14 @@ impl SessionToSwitch {
             (ModelSwitchDestination::Previous, _) => self.previous_models(),
             (ModelSwitchDestination::Named(to), Some(from)) if to == from => Err(refusal(
                 format!("session already uses {to}"),
-                "nothing to do",
+                "choose another model with --to MODEL",
             )),
             (ModelSwitchDestination::Named(to), from) => {
                 let from = from.clone().unwrap_or_else(|| "unknown".to_owned());
                 Ok((from, to.to_owned()))
             }
             (ModelSwitchDestination::Next, None) => Err(refusal(
-                "the model of this session is not known yet",
+                "the model of this session is unknown until its first call",
                 "wait for its first call, or specify a model with --to",
             )),
             (ModelSwitchDestination::Next, Some(from)) => match catalog.next_model(from) {

@@ -28,7 +28,7 @@ const PIPELINE_SECTIONS: [&str; 3] = ["role", "loop", "run"];
 /// Longer values are truncated for display.
 const MAX_VALUE: usize = 400;
 
-/// How changes of the project's settings are handled on resume.
+/// The handling of changed project settings on resume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum OnSettingChanges {
     /// Ask on the terminal; without one, refuse.

@@ -66,8 +66,8 @@ impl<'a> RunRef<'a> {
         Err(refusal(
             format!("{whose} has no attempt {number}"),
             match count {
-                1 => format!("it has 1 attempt{there}"),
-                count => format!("it has {count} attempts{there}"),
+                1 => format!("there is 1 attempt{there}"),
+                count => format!("there are {count} attempts{there}"),
             },
         ))
     }

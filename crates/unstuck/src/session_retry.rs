@@ -349,7 +349,7 @@ impl RetryTarget {
                 }),
                 Some(_) => Err(refusal(
                     format!("session {id} succeeded and can only be re-run unchanged"),
-                    "omit the options to re-run the role and all roles that depend on it",
+                    "re-run it without options; this also re-runs the roles that depend on it",
                 )),
                 None => Err(refusal(
                     format!("session {id} already succeeded"),

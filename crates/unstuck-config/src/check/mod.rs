@@ -95,8 +95,8 @@ impl Config {
             let retries = one.max_retries.filter(|retries| *retries > cap)?;
             let path = format!("error_recovery.strategies.{kind}.max_retries");
             let text = format!(
-                "is {retries}, but `error_recovery.max_auto_retries` limits it to {cap}; \
-                 raise that too, or set it on the role"
+                "is {retries}, but `error_recovery.max_auto_retries` caps it at {cap}; \
+                 raise the cap, or set it in the role"
             );
             Some(self.problem_at(&path, text))
         });
@@ -164,7 +164,7 @@ impl ConfigChecker<'_> {
         if promise.text.trim().is_empty() {
             self.report(
                 "loop.until.promise.text",
-                "must not be empty: an empty promise is always fulfilled",
+                "must not be empty, or the loop would always end",
             );
         }
         if let Some(role) = &promise.role

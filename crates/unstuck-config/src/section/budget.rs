@@ -15,7 +15,7 @@ pub struct BudgetSection {
     pub per_day: BudgetAllowance,
 }
 
-/// A spending limit; unlimited where unset.
+/// A spending limit; unlimited if unset.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table like { usd = 5.0 }")]
 pub struct BudgetAllowance {

@@ -51,7 +51,7 @@ pub struct FailureKindRecovery {
     #[serde(deserialize_with = "number::factor")]
     #[schemars(range(min = 0.1))]
     pub timeout_multiplier: Option<f64>,
-    /// If true, the agent is told to focus on the core requirements.
+    /// If true, the next prompt asks the agent to focus on the core requirements.
     pub simplify_prompt: Option<bool>,
     /// If true, the agent is reminded of the required format.
     pub emphasize_format: Option<bool>,

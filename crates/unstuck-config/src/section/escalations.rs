@@ -10,7 +10,7 @@ use unstuck_core::event::EscalationKind;
 
 use super::duration;
 
-/// `[escalations]`: default answers for requests nobody answers in time, and who may answer them.
+/// `[escalations]`: default answers for requests that are not answered in time, and who may answer them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct EscalationsSection {
@@ -41,7 +41,7 @@ pub struct TimeoutAnswer {
     pub answer: DefaultAnswer,
 }
 
-/// An answer that can apply without a person; approval is not among them, as silence is no consent.
+/// An answer that can apply without a human; approval is not among them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DefaultAnswer {

@@ -24,7 +24,7 @@ pub struct ExpectSection {
     pub matches: Vec<String>,
     /// Shell command that must succeed afterwards.
     pub check: Option<String>,
-    /// If true, the output must not be empty; true where unset.
+    /// If true, the output must not be empty; true if unset.
     pub not_empty: Option<bool>,
 }
 

@@ -56,7 +56,7 @@ pub struct CompletionCondition {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a string or a table")]
 pub struct CompletionMarkerSection {
-    /// Role that must output it; any role where unset.
+    /// Role that must output it; any role if unset.
     pub role: Option<String>,
     /// Exact text.
     pub text: String,
@@ -66,7 +66,7 @@ pub struct CompletionMarkerSection {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnStuck {
-    /// Ask a person.
+    /// Ask a human.
     #[default]
     Escalate,
     /// End the run.

@@ -31,7 +31,7 @@ pub struct RepairPolicySection {
     pub sandbox: Sandbox,
     /// If true, repairs may use the network; true by default.
     pub network: bool,
-    /// Directories of the project that repairs may write to; the whole project where empty.
+    /// Directories of the project that repairs may write to; the whole project if empty.
     #[schemars(with = "Vec<String>")]
     pub allowed_write_paths: Vec<PathBuf>,
     /// Environment variables passed to repairs, besides the usual ones.
@@ -105,7 +105,7 @@ pub(crate) fn deserialize_entries<'de, D: Deserializer<'de>>(
 #[schemars(rename = "OnUnknown", rename_all = "snake_case")]
 #[expect(dead_code, reason = "only its schema is used: the core has no schemas")]
 enum OnUnknownName {
-    /// Ask a person.
+    /// Ask a human.
     Escalate,
     /// Reject it.
     Deny,

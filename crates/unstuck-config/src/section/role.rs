@@ -24,7 +24,7 @@ pub struct Role {
     pub id: String,
     /// Agent to run, such as `claude` or `codex`, or `command` for any program.
     pub agent: String,
-    /// Model of the agent; the agent's default where unset.
+    /// Model of the agent; the agent's default if unset.
     pub model: Option<String>,
     /// Prompt template, with variables such as `{{ task }}` and `{{ outputs.planner }}`.
     pub prompt: Option<String>,
@@ -41,17 +41,17 @@ pub struct Role {
     #[serde(default = "one", deserialize_with = "number::at_least_one")]
     #[schemars(range(min = 1))]
     pub instances: u32,
-    /// Time limit of one attempt; unlimited where unset.
+    /// Time limit of one attempt; unlimited if unset.
     #[serde(default, deserialize_with = "duration::optional")]
     #[schemars(schema_with = "duration::schema")]
     pub timeout: Option<Duration>,
-    /// Maximum time without output before the attempt is treated as stuck; unlimited where unset.
+    /// Maximum time without output before the attempt is treated as stuck; unlimited if unset.
     #[serde(default, deserialize_with = "duration::optional")]
     #[schemars(schema_with = "duration::schema")]
     pub idle_timeout: Option<Duration>,
-    /// Maximum output length in characters; unlimited where unset.
+    /// Maximum output length in characters; unlimited if unset.
     pub max_output: Option<u64>,
-    /// Tools the agent may use without asking; the agent's default where empty.
+    /// Tools the agent may use without asking; the agent's default if empty.
     #[serde(default)]
     pub allowed_tools: Vec<String>,
     /// Additional environment variables.

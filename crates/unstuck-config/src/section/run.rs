@@ -21,7 +21,7 @@ pub struct RunSection {
     pub snapshots: bool,
     /// Handling of the changes of a failed attempt; `keep` by default.
     pub on_failed_attempt: OnFailedAttempt,
-    /// If true, the machine is kept from sleeping while a run is active, where supported; true by default.
+    /// If true, the machine is kept from sleeping while a run is active, if supported; true by default.
     pub keep_awake: bool,
     /// Interval of log messages during a long wait; 5 minutes by default.
     #[serde(deserialize_with = "duration::read")]

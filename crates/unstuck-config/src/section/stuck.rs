@@ -36,7 +36,7 @@ pub(crate) struct StuckSection {
     #[serde(deserialize_with = "number::at_least_one")]
     #[schemars(range(min = 1))]
     window: usize,
-    /// Maximum time an agent may be silent after a question nobody will answer; `60s` by default.
+    /// Maximum time an agent may be silent after a question that will not be answered; `60s` by default.
     #[serde(deserialize_with = "duration::read")]
     #[schemars(schema_with = "duration::schema")]
     waiting_for_input: Duration,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::section::{OnUnlistedCommand, RepairPolicySection, Sandbox, deserialize_entries};
 
-/// The declared `[recovery]` settings; `None` where unset.
+/// The declared `[recovery]` settings; `None` if unset.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct DeclaredRepairPolicy {

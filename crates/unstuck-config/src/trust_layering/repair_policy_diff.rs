@@ -1,4 +1,4 @@
-//! The differences between two versions of `[recovery]`, described for people.
+//! The differences between two versions of `[recovery]`, described for humans.
 
 use std::path::PathBuf;
 
@@ -166,7 +166,10 @@ impl ChangeList {
                     self.add(FIELD, what, true);
                 }
                 for path in old.iter().filter(|path| !is_in(new, path)) {
-                    let what = format!("repairs can no longer write to all of {}", path.display());
+                    let what = format!(
+                        "repairs can no longer write everywhere in {}",
+                        path.display()
+                    );
                     self.add(FIELD, what, false);
                 }
             }

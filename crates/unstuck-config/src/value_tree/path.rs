@@ -14,7 +14,7 @@ pub(crate) enum PathStep {
 pub(crate) struct ValuePath(pub(crate) Vec<PathStep>);
 
 impl ValuePath {
-    /// Returns the path as people write it, with list items by id.
+    /// Returns the path as users write it, with list items by id.
     pub(crate) fn display(&self, root: &Table) -> String {
         let mut parts: Vec<String> = Vec::new();
         let mut here = PathCursor::Table(root);

@@ -77,7 +77,7 @@ impl ValueError {
         }
     }
 
-    /// Does the same for a path as people write it.
+    /// Does the same for a path as users write it.
     pub(crate) fn intended_path_text(&self, path: &str) -> String {
         match &self.kind {
             ValueErrorKind::UnknownKey {
@@ -172,7 +172,7 @@ impl serde::de::Error for ValueError {
     }
 }
 
-/// Returns an unexpected value as people write it.
+/// Returns an unexpected value as users write it.
 fn describe_unexpected(given: &Unexpected<'_>) -> String {
     match given {
         Unexpected::Bool(flag) => flag.to_string(),

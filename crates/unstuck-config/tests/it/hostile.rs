@@ -91,7 +91,7 @@ fn link_in_the_project_is_not_followed_if_it_is_named() {
     assert_eq!(config.run().task.as_deref(), Some("mine"));
 }
 
-/// A person may keep the own configuration elsewhere.
+/// A human may keep the own configuration elsewhere.
 #[test]
 fn own_configuration_may_be_a_link() {
     let place = Place::new();

@@ -83,7 +83,7 @@ fn cap_bounds_settings_for_all_roles() {
         made.origins["kinds.timeout.maxRetries"],
         "error_recovery.max_auto_retries (unstuck.toml:7)"
     );
-    assert!(capped.warnings()[0].to_string().contains("limits it to 1"));
+    assert!(capped.warnings()[0].to_string().contains("caps it at 1"));
     let raised = config(
         &(role("a", "")
             + "[error_recovery]\nmax_auto_retries = 6\n[error_recovery.strategies.timeout]\nmax_retries = 5\n"),

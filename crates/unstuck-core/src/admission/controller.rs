@@ -87,7 +87,7 @@ pub enum AdmissionDecision {
     ///
     /// For [`HoldReason::Concurrency`] the time is a guess: ask again whenever a call ends.
     Wait {
-        /// When to ask again.
+        /// The time of the next admission request.
         until: Timestamp,
         /// The reason.
         why: HoldReason,
@@ -96,7 +96,7 @@ pub enum AdmissionDecision {
     ///
     /// The caller can use another upstream or ask again later.
     Refuse {
-        /// When to ask again.
+        /// The time of the next admission request.
         until: Timestamp,
         /// The reason.
         why: HoldReason,

@@ -40,7 +40,7 @@ const BURST_MILLIS: f64 = 20.0;
 pub(super) struct OverloadLimits {
     /// Calls per millisecond.
     rate: f64,
-    /// When the next call may go.
+    /// The time at which the next call may be sent.
     next_send: f64,
     /// Maximum number of calls in flight.
     max_in_flight: f64,

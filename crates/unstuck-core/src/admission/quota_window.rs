@@ -22,9 +22,9 @@ const CAUTION: f64 = 0.95;
 pub(super) struct QuotaWindow {
     limit: Option<f64>,
     left: f64,
-    /// When `left` was accurate.
+    /// The time at which `left` was accurate.
     updated_at: Timestamp,
-    /// When a response last stated the quota.
+    /// The time of the last response that stated the quota.
     reported_at: Timestamp,
     reset: Timestamp,
     /// Refill per millisecond; zero if everything refills at the reset.
@@ -32,7 +32,7 @@ pub(super) struct QuotaWindow {
     refills: bool,
     /// The longest observed time to a reset, in milliseconds: an estimate of the next window's length.
     span: i64,
-    /// When the next call may go if the rest is spread evenly, in milliseconds.
+    /// The time at which the next call may be sent if the rest is spread evenly, in milliseconds.
     even_line: f64,
     /// End of the hold: the even line minus the burst.
     held_until: Timestamp,

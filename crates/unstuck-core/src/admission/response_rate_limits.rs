@@ -19,7 +19,7 @@ pub struct RemainingQuota {
     pub limit: Option<u64>,
     /// The remaining quota.
     pub remaining: u64,
-    /// When the full quota is available again.
+    /// The time at which the full quota is available again.
     pub reset: Timestamp,
     /// True if it refills gradually until the reset rather than at once.
     pub refills: bool,
@@ -41,7 +41,7 @@ pub struct SubscriptionUsage {
 /// The limits stated by the headers of a response.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ResponseRateLimits {
-    /// When this was read; anything older than the known state is ignored.
+    /// The time at which this was read; anything older than the known state is ignored.
     pub read_at: Option<Timestamp>,
     /// Requests.
     pub requests: Option<RemainingQuota>,

@@ -30,7 +30,7 @@ pub enum NextAdmission<T> {
     Admit(T),
     /// No item may go before `until`, unless a call ends.
     Wait {
-        /// When to ask again.
+        /// The time of the next admission request.
         until: Timestamp,
         /// The reason that holds the next item.
         why: HoldReason,

@@ -12,20 +12,20 @@ pub(super) fn simple_command_objection(command: &str) -> Option<String> {
     let odd = command.chars().find(|c| !is_shell_neutral(*c) && *c != ' ');
     if let Some(odd) = odd {
         return Some(format!(
-            "it contains `{}`",
+            "the command contains `{}`",
             sanitize_command(&odd.to_string())
         ));
     }
     let words: Vec<_> = command.split(' ').collect();
     let (program, arguments) = words.split_first()?;
     if words.contains(&"") {
-        return Some("it contains consecutive spaces".to_owned());
+        return Some("the command contains consecutive spaces".to_owned());
     }
     if !is_bare_name(program) {
         return Some(format!("`{program}` is not a plain program name"));
     }
     if contains_secret(command) {
-        return Some("it contains what looks like a secret".to_owned());
+        return Some("the command seems to contain a secret".to_owned());
     }
     ProgramKnowledge::built_in().approval_reason(program, arguments)
 }

@@ -57,7 +57,7 @@ pub enum CircuitState {
         /// The consecutive failures so far.
         failures: u32,
     },
-    /// Nothing is admitted until the timestamp.
+    /// Open: rejects all requests until the timestamp.
     Open {
         /// The time from which a probe is admitted.
         until: Timestamp,

@@ -15,7 +15,7 @@ pub struct AnswerOptionsInput<'a> {
     pub iterations: Option<u32>,
     /// True if the command cannot be run again, so that only aborting is possible.
     pub is_unrepeatable: bool,
-    /// True if a person's message can be passed to the agent.
+    /// True if a human's message can be passed to the agent.
     pub accepts_message: bool,
     /// The next stronger model with its expected extra cost.
     pub model: Option<NextModel<'a>>,

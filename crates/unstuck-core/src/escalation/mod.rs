@@ -1,4 +1,4 @@
-//! Escalations to a person and their answers.
+//! Escalations to a human and their answers.
 //!
 //! An escalation shows everything needed for an answer on one screen, so that a terminal, a web page or a phone message
 //! needs no further lookup. Only answers that can work are offered, each with its effect.
@@ -30,7 +30,7 @@ pub struct EscalationDeadlinePolicy {
 impl EscalationDeadlinePolicy {
     /// Returns the deadline and default answer of an escalation opened now; only an offered answer can be the default.
     ///
-    /// A budget is raised by a person's answer and never by default.
+    /// A budget is raised by a human's answer and never by default.
     pub fn deadline_for(
         &self,
         question: EscalationKind,

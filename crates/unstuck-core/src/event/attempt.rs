@@ -40,7 +40,7 @@ pub struct AttemptStarted {
     #[serde(default)]
     #[serde(rename = "cause", alias = "answering")]
     pub cause: Option<AttemptCause>,
-    /// The changes in this attempt, as text for people.
+    /// The changes in this attempt, as text for humans.
     #[serde(default)]
     pub changes: Vec<String>,
     /// The conversation id assigned to the agent.
@@ -270,7 +270,7 @@ pub struct AttemptSucceeded {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InterruptionCause {
-    /// A person, by Ctrl-C or a stop request.
+    /// A human, by Ctrl-C or a stop request.
     Person,
     /// SIGTERM to the supervising process.
     Sigterm,

@@ -119,7 +119,7 @@ pub struct WaitEnded {
 pub enum WaitEndCause {
     /// The network became available.
     Network,
-    /// A person requested an immediate retry.
+    /// A human requested an immediate retry.
     Person,
 }
 
@@ -195,7 +195,7 @@ impl EscalationKind {
         }
     }
 
-    /// Returns the label in texts for people.
+    /// Returns the label in texts for humans.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Hiccup => "blocked",
@@ -231,7 +231,7 @@ pub struct EscalationOpened {
     pub trigger: String,
     /// The failure kind.
     pub kind: Kind,
-    /// The reason why a person is needed.
+    /// The reason why a human is needed.
     #[serde(rename = "reason_code", alias = "why")]
     pub reason_code: EscalationReason,
     /// The reason, in one sentence.
@@ -250,7 +250,7 @@ pub struct EscalationOpened {
     /// The reached budget, if it is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<BudgetReached>,
-    /// The details shown to people.
+    /// The details shown to users.
     #[serde(flatten)]
     pub details: EscalationDetails,
 }
@@ -290,10 +290,10 @@ pub struct EscalationResolved {
     pub by: String,
     /// The method: an answer (`approve`, `reject`, `manual`, `retry`, `escalate`, `skip`, `abort`), or `repair`.
     pub method: String,
-    /// The person's note.
+    /// The user's note.
     #[serde(default)]
     pub note: String,
-    /// The name of the person, if known.
+    /// The name of the user, if known.
     #[serde(default, skip_serializing_if = "Option::is_none", alias = "who")]
     pub user: Option<String>,
     /// The changes that take effect.
@@ -322,7 +322,7 @@ impl EscalationResolved {
         }
     }
 
-    /// True if a person resolved it, or the default answer applied.
+    /// True if a human resolved it, or the default answer applied.
     pub fn is_by_human(&self) -> bool {
         self.by != "unstuck"
     }

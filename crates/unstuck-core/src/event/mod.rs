@@ -132,7 +132,7 @@ events! {
     AttemptFailed "attempt_failed" Box<AttemptFailed>;
     /// An attempt succeeded.
     AttemptSucceeded "attempt_succeeded" Box<AttemptSucceeded>;
-    /// An attempt was interrupted from outside: by a person, or with its supervising process.
+    /// An attempt was interrupted from outside: by a human, or with its supervising process.
     AttemptInterrupted "attempt_interrupted" AttemptInterrupted;
     /// A decision about a failure was made.
     DecisionMade "decision_made" Box<DecisionMade>;

@@ -92,7 +92,7 @@ pub struct RecordedLoopSettings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnStuck {
-    /// Escalate to a person.
+    /// Escalate to a human.
     #[default]
     Escalate,
     /// Stop the loop.
@@ -118,7 +118,7 @@ pub struct IterationFinished {
     pub iteration: u32,
     /// True if the loop's goal is reached.
     pub done: bool,
-    /// The unfinished work, as text for people and for the next iteration.
+    /// The unfinished work, as text for humans and for the next iteration.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub feedback: String,
     /// The fingerprint of the unfinished work.

@@ -99,7 +99,7 @@ pub struct RepairRejected {
 pub enum ApprovalSource {
     /// An entry of the owner's list.
     Auto,
-    /// A person's approval of this proposal.
+    /// A human's approval of this proposal.
     Human,
 }
 

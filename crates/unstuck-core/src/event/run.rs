@@ -102,7 +102,7 @@ pub struct RunResumed {
     /// The requested time to keep retrying, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_trying_ms: Option<u64>,
-    /// The hash of the project files that a single command now depends on, if a person accepted their changes.
+    /// The hash of the project files that a single command now depends on, if a human accepted their changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project_settings: Option<String>,
 }

@@ -9,7 +9,7 @@ use crate::decision::RandomDraw;
 /// The alphabet of ids: Crockford's, without easily confused letters.
 const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
-/// The id of a run: ten letters and digits, of which people type the first few.
+/// The id of a run: ten letters and digits, of which users type the first few.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RunId(String);
@@ -31,7 +31,7 @@ impl RunId {
         &self.0
     }
 
-    /// Returns the short form that people see.
+    /// Returns the short form that users see.
     pub fn short(&self) -> &str {
         self.0.get(..6).unwrap_or(&self.0)
     }

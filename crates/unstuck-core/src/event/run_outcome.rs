@@ -16,9 +16,9 @@ pub enum RunOutcome {
     Recovered,
     /// It failed without further retries: the policy is off, or the agent has to fix its own work.
     Failed,
-    /// It waits for a person's answer.
+    /// It waits for a human's answer.
     AwaitingHuman,
-    /// A person stopped it.
+    /// A human stopped it.
     Interrupted,
 }
 

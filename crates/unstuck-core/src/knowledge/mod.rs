@@ -60,7 +60,7 @@ impl DiagnosisKnowledge {
 
     /// Returns the embedded knowledge with the samples that test the rules.
     ///
-    /// They are half of the text and only needed by tests and people, so a cold start skips them.
+    /// They are half of the text and only needed by tests and humans, so a cold start skips them.
     pub fn with_samples() -> &'static Self {
         static WHOLE: LazyLock<DiagnosisKnowledge> = LazyLock::new(|| load_embedded(|text| text));
         &WHOLE

@@ -58,7 +58,7 @@ pub struct DiagnosisRuleSpec {
     pub level: Option<RecoveryLevel>,
     /// The confidence, from 0 to 1; by default derived from the priority.
     pub confidence: Option<f32>,
-    /// How to determine the time to wait, where the usual ways mislead.
+    /// How to determine the time to wait, if the usual sources mislead.
     pub wait: Option<RetryAfterSpec>,
     /// True if it means that a response was truncated at its length limit.
     pub truncated: bool,
@@ -163,7 +163,7 @@ pub enum RunCondition {
     Succeeded,
 }
 
-/// How to determine the time to wait, where the usual ways mislead.
+/// How to determine the time to wait, if the usual sources mislead.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RetryAfterSpec {

@@ -27,11 +27,11 @@ pub enum NextPipelineStep {
     Wait,
     /// Evaluate the iteration: all roles that could run have run.
     EvaluateIteration,
-    /// Escalate to a person: the loop makes no progress.
+    /// Escalate to a human: the loop makes no progress.
     EscalateLoop(LoopProblem),
     /// Finish the run with this outcome.
     Finish(RunOutcome),
-    /// Nothing: the run has finished.
+    /// No step is left: the run has finished.
     Finished,
 }
 
@@ -72,22 +72,22 @@ pub struct Pipeline {
     /// The outputs of the previous iteration, by role.
     previous_outputs: BTreeMap<String, Vec<String>>,
     last_iteration: Option<IterationFinished>,
-    /// The number of extensions of the iteration limit that people approved.
+    /// The number of extensions of the iteration limit that humans approved.
     extensions: u32,
     sessions: u32,
-    /// The budget raises that people approved.
+    /// The budget raises that humans approved.
     budget_raises: BudgetRaises,
     /// True if an escalation about the whole run is open.
     has_open_escalation: bool,
     /// Escalations that do not block the run, with the project settings that apply once one of them is approved.
     non_blocking_escalations: BTreeMap<String, Option<String>>,
-    /// The hash of the project settings that a person approved and that are not applied yet.
+    /// The hash of the project settings that a human approved and that are not applied yet.
     approved_settings: Option<String>,
-    /// The sessions that a person skipped.
+    /// The sessions that a human skipped.
     skipped: BTreeSet<SessionId>,
-    /// People's messages to the loop, for the next iteration.
+    /// Messages of humans to the loop, for the next iteration.
     user_messages: Vec<String>,
-    /// The reason why a person aborted it.
+    /// The reason why a human aborted it.
     abort_reason: Option<String>,
     has_recovered: bool,
     finished: Option<RunFinished>,
@@ -171,7 +171,7 @@ impl Pipeline {
                     .insert(started.part.clone(), RoleInstanceState::Open(session));
             }
             Event::SessionFinished(end) => {
-                // A stop by a person is not a failure.
+                // A stop by a human is not a failure.
                 let fine = [RunOutcome::Succeeded, RunOutcome::Interrupted];
                 self.has_recovered |= !fine.contains(&end.outcome);
                 let state = if end.outcome.is_success() {
@@ -251,7 +251,7 @@ impl Pipeline {
     }
 
     /// Handles a resume: stopped roles continue, and roles to run again are reset. Roles that wait for a budget stay
-    /// stopped until a person answers.
+    /// stopped until a human answers.
     fn on_resumed(&mut self, restarted: &[String]) {
         self.extend_iterations();
         // Resuming an aborted run revokes the abort.
@@ -367,7 +367,7 @@ impl Pipeline {
         })
     }
 
-    /// Returns the iteration limit with the extensions that people approved.
+    /// Returns the iteration limit with the extensions that humans approved.
     pub fn max_iterations(&self) -> u32 {
         let looping = self.plan.loop_settings.as_ref();
         let most = looping.map_or(1, |looping| looping.max_iterations);
@@ -425,22 +425,22 @@ impl Pipeline {
             })
     }
 
-    /// True if a person skipped the session.
+    /// True if a human skipped the session.
     pub fn is_skipped(&self, session: &SessionId) -> bool {
         self.skipped.contains(session)
     }
 
-    /// Returns the hash of the project settings that a person approved since the configuration was last applied.
+    /// Returns the hash of the project settings that a human approved since the configuration was last applied.
     pub fn approved_settings(&self) -> Option<&str> {
         self.approved_settings.as_deref()
     }
 
-    /// Returns people's messages to the loop, for the next iteration.
+    /// Returns messages of humans to the loop, for the next iteration.
     pub fn user_messages(&self) -> &[String] {
         &self.user_messages
     }
 
-    /// Returns the reason why a person aborted it, if they did.
+    /// Returns the reason why a human aborted it, if they did.
     pub fn abort_reason(&self) -> Option<&str> {
         self.abort_reason.as_deref()
     }
@@ -531,7 +531,7 @@ impl Pipeline {
         matches!(self.parts.get(part), Some(RoleInstanceState::Open(_)))
     }
 
-    /// Returns the budget raises that people approved.
+    /// Returns the budget raises that humans approved.
     pub fn budget_raises(&self) -> &BudgetRaises {
         &self.budget_raises
     }

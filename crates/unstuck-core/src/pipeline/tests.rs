@@ -382,7 +382,7 @@ fn resuming_a_run_raises_no_budget() {
     );
 }
 
-/// Only approval by a named person raises the budget, and only to the amount shown.
+/// Only approval by a named human raises the budget, and only to the amount shown.
 #[test]
 fn approval_by_a_named_person_raises_the_budget_to_the_amount_shown() {
     for (by, who, answer, raised) in [

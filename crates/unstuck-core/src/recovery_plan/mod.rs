@@ -1,6 +1,6 @@
 //! Stage 4: recovery plans as values: concrete steps, changed settings and changed prompts.
 //!
-//! Nothing is executed here; the driver of the recovery does that.
+//! This module executes nothing; the runner executes plans.
 
 mod attempt_settings;
 mod failed_tool_call;

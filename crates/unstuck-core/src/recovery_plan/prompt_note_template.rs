@@ -46,7 +46,7 @@ pub enum PromptNotePlacement {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PromptNoteTemplate {
-    /// The description of its effect, as text for people, such as `simplifying the prompt`.
+    /// The description of its effect, as text for humans, such as `simplifying the prompt`.
     #[serde(default)]
     pub description: Option<String>,
     /// The position of the addition.

@@ -24,7 +24,7 @@ pub struct PromptNoteVars {
     pub sections: Vec<String>,
     /// A summary of the conversation so far.
     pub summary: String,
-    /// A person's message.
+    /// A human's message.
     pub user_message: String,
     /// The requirements.
     pub expected: String,

@@ -67,7 +67,7 @@ impl PromptNoteTemplates {
         self.0.keys().map(String::as_str)
     }
 
-    /// Returns the description of a template, as text for people, if it has one.
+    /// Returns the description of a template, as text for humans, if it has one.
     pub fn description(&self, name: &str) -> Option<&str> {
         self.0.get(name)?.description.as_deref()
     }

@@ -1,6 +1,6 @@
 //! Shell commands as words and operators: enough to parse a failed command and to write a new one.
 //!
-//! Nothing is executed or approved here. A word keeps its raw text, so that a command can be reassembled without
+//! This module executes and approves nothing. A word keeps its raw text, so that a command can be reassembled without
 //! changing its meaning for the shell.
 
 use std::ops::Range;

@@ -1,6 +1,6 @@
 //! Effects of a command, derived from its words: files created and removed, packages installed, processes stopped.
 //!
-//! Nothing here approves anything. Misreading a command can only produce a worse suggestion, never a permission.
+//! This module approves nothing. Misreading a command can only produce a worse suggestion, never a permission.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;

@@ -13,7 +13,7 @@ pub(super) fn unmet_precondition(
     entry: &CommandAnalysis,
 ) -> Option<String> {
     if entry.effects.is_empty() {
-        return Some("its effect is unknown".to_owned());
+        return Some("the effect of the command is unknown".to_owned());
     }
     let mut made: Vec<&String> = Vec::new();
     for deed in entry.effects.iter().filter(|deed| deed.depth == 0) {

@@ -62,7 +62,7 @@ pub struct PathFact {
 /// Type of the entry at a path.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum FsEntry {
-    /// Nothing.
+    /// Nothing exists there.
     #[default]
     Nothing,
     /// A file.

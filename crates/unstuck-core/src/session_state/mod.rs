@@ -59,7 +59,7 @@ pub enum NextSessionStep {
     Wait(Timestamp),
     /// Finish the run with this outcome.
     Finish(RunOutcome),
-    /// Nothing: the run has finished.
+    /// No step is left: the run has finished.
     Finished,
 }
 
@@ -118,11 +118,11 @@ pub struct SessionState {
     non_blocking_escalations: BTreeSet<String>,
     /// The number of escalations.
     escalation_count: u32,
-    /// The reason why a person aborted it.
+    /// The reason why a human aborted it.
     abort_reason: Option<String>,
-    /// The attempts since the last resolution by a person, and why they failed.
+    /// The attempts since the last resolution by a human, and why they failed.
     prior_attempts: Vec<PriorAttempt>,
-    /// The budget raises that people approved.
+    /// The budget raises that humans approved.
     budget_raises: BudgetRaises,
     /// The time of the latest event.
     last_event_at: Timestamp,
@@ -299,13 +299,13 @@ impl SessionState {
         }
     }
 
-    /// Handles a person's resolution: it starts over with all retries, or ends.
-    /// True if it answers an escalation that this session does not wait for.
+    /// Returns true if it answers an escalation that this session does not wait for.
     fn is_about_other_matters(&self, resolved: &EscalationResolved) -> bool {
         let id = resolved.id.as_ref();
         id.is_some_and(|id| self.non_blocking_escalations.contains(id))
     }
 
+    /// Handles a human's resolution: it starts over with all retries, or ends.
     fn on_escalation_resolved(&mut self, resolved: &EscalationResolved) {
         self.history = None;
         self.resets = StatedResets::default();
@@ -523,7 +523,7 @@ impl SessionState {
         self.reread_cost_if(catalog, wakes && !is_cached)
     }
 
-    /// Returns the cost of resuming its conversation if a person chooses to continue.
+    /// Returns the cost of resuming its conversation if a human chooses to continue.
     pub fn reread_cost_when_answered(&self, catalog: &ModelCatalog) -> Option<RereadCost> {
         let failed = self
             .last_failure
@@ -623,7 +623,7 @@ impl SessionState {
         self.was_interrupted
     }
 
-    /// Returns the attempts that failed since the last resolution by a person, including the first.
+    /// Returns the attempts that failed since the last resolution by a human, including the first.
     pub fn history(&self) -> Option<&RecoveryHistory> {
         self.history.as_ref()
     }
@@ -638,7 +638,7 @@ impl SessionState {
         self.budget_raises.open_escalation_of(&self.spec.session)
     }
 
-    /// Returns the cost limit in USD: that of its policy with the raises that people approved.
+    /// Returns the cost limit in USD: that of its policy with the raises that humans approved.
     pub fn max_cost(&self, now: Timestamp) -> Option<f64> {
         let configured = self.spec.policy.max_cost?;
         let (scope, unit) = (BudgetScope::Policy, BudgetUnit::Usd);
@@ -662,7 +662,7 @@ impl SessionState {
         self.finished.as_ref()
     }
 
-    /// True if only a person can continue it: it was escalated, or the failure was returned to the caller.
+    /// True if only a human can continue it: it was escalated, or the failure was returned to the caller.
     pub fn needs_human(&self) -> bool {
         matches!(
             self.phase,
@@ -670,7 +670,7 @@ impl SessionState {
         )
     }
 
-    /// True if a person requested a retry after it had ended.
+    /// True if a human requested a retry after it had ended.
     pub fn is_reopened(&self) -> bool {
         self.finished.is_some() && self.phase == SessionPhase::Ready
     }
@@ -690,7 +690,7 @@ impl SessionState {
         catalog.cost_difference(from, to, self.expected_usage())
     }
 
-    /// Returns the attempts since the last resolution by a person, and why they failed.
+    /// Returns the attempts since the last resolution by a human, and why they failed.
     pub fn prior_attempts(&self) -> &[PriorAttempt] {
         &self.prior_attempts
     }
@@ -700,7 +700,7 @@ impl SessionState {
         self.escalation_count
     }
 
-    /// Returns the reason why a person aborted it, if they did.
+    /// Returns the reason why a human aborted it, if they did.
     pub fn abort_reason(&self) -> Option<&str> {
         self.abort_reason.as_deref()
     }

@@ -22,9 +22,9 @@ pub struct NextAttempt {
     pub model: Option<String>,
     /// The prompt template to add.
     pub prompt: Option<String>,
-    /// A person's message to add to the prompt.
+    /// A human's message to add to the prompt.
     pub user_message: Option<String>,
-    /// The prompt written by a person, which replaces the generated one.
+    /// The prompt written by a human, which replaces the generated one.
     pub prompt_text: Option<String>,
     /// The factor for the output limit.
     pub output_limit_factor: Option<f64>,
@@ -36,7 +36,7 @@ pub struct NextAttempt {
     pub after_interruption: bool,
     /// The cause of the attempt; none for the first.
     pub cause: Option<AttemptCause>,
-    /// The changes in this attempt, as text for people.
+    /// The changes in this attempt, as text for humans.
     pub changes: Vec<String>,
 }
 
@@ -174,7 +174,7 @@ impl AttemptOverrides {
         self.describe("new conversation; the previous one no longer exists".into());
     }
 
-    /// Handles a retry requested by a person: it resumes the conversation if the agent did work in it.
+    /// Handles a retry requested by a human: it resumes the conversation if the agent did work in it.
     pub(super) fn on_reopened(&mut self, failed: Option<Kind>) {
         let is_usable = failed.is_none_or(keeps_conversation_usable);
         let worked = self.has_worked || self.may_have_worked;
@@ -301,7 +301,7 @@ impl AttemptOverrides {
         });
     }
 
-    /// Describes the attempt as text for people.
+    /// Describes the attempt as text for humans.
     pub(super) fn summary(&self) -> String {
         match (self.changes.is_empty(), &self.cause) {
             (false, _) => self.changes.join(", "),
@@ -310,7 +310,7 @@ impl AttemptOverrides {
         }
     }
 
-    /// Applies a person's changes.
+    /// Applies a human's changes.
     pub(super) fn apply_user_changes(&mut self, changes: &[ConcreteAttemptChange]) {
         if changes.is_empty() {
             return;

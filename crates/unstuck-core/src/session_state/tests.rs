@@ -455,7 +455,7 @@ fn a_wrong_host_name_escalates_soon_and_a_providers_does_not() {
     assert_eq!(soon("Could not resolve host: api.anthropic.com"), None);
 }
 
-/// A person who resumes a run can set how long to keep retrying.
+/// A human who resumes a run can set how long to keep retrying.
 #[test]
 fn a_run_can_be_resumed_with_more_time() {
     let mut world = World::new(standard(), [Kind::ServerError; 40]).run();
@@ -581,7 +581,7 @@ fn a_wrong_answer_is_requested_again_in_the_same_conversation() {
     assert_eq!(world.recovery.next_attempt().resume.as_deref(), Some("abc"));
 }
 
-/// A person's message is sent in the conversation.
+/// A human's message is sent in the conversation.
 #[test]
 fn a_persons_message_is_sent_in_the_conversation() {
     let mut world = World::new(standard(), []);

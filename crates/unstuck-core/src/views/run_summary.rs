@@ -18,7 +18,7 @@ pub enum RunStatus {
     Running,
     /// It waits until a timestamp.
     Waiting,
-    /// It waits for a person.
+    /// It waits for a human.
     AwaitingHuman,
     /// The first attempt succeeded.
     Succeeded,
@@ -26,7 +26,7 @@ pub enum RunStatus {
     Recovered,
     /// It failed.
     Failed,
-    /// A person stopped it.
+    /// A human stopped it.
     Interrupted,
     /// It should continue, but its supervising process is gone. Events alone never show this.
     Crashed,
@@ -109,7 +109,7 @@ pub struct RunSummary {
     pub agent: Option<String>,
     /// The current model, if known.
     pub model: Option<String>,
-    /// The model that a person switched its only session to.
+    /// The model that a human switched its only session to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "switched_to", alias = "moved_to")]
     pub switched_to: Option<String>,
@@ -313,7 +313,7 @@ impl RunSummary {
             0 => self.attempts += 1,
             _ => self.interrupted_count -= 1,
         }
-        // The gateway sends its calls to the model that a person switched to, whatever its command line says.
+        // The gateway sends its calls to the model that a human switched to, whatever its command line says.
         let model = self.switched_to.as_ref().or(model);
         self.model = model.cloned().or(self.model.take());
         self.set_running();

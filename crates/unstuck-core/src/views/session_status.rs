@@ -46,7 +46,7 @@ pub enum Actor {
     Unstuck,
     /// The gateway, which holds an API call.
     Gateway,
-    /// A person.
+    /// A human.
     Human,
 }
 

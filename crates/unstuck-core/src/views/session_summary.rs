@@ -27,7 +27,7 @@ pub struct SessionSummary {
     pub agent: Option<String>,
     /// The current model, if known.
     pub model: Option<String>,
-    /// The model that a person switched it to.
+    /// The model that a human switched it to.
     #[serde(skip)]
     pub switched_to: Option<String>,
     /// The status.
@@ -154,7 +154,7 @@ impl SessionSummary {
         match &recorded.event {
             Event::AttemptStarted(attempt) => {
                 self.attempts = attempt.number;
-                // The gateway sends its calls to the model that a person switched to, whatever its command line says.
+                // The gateway sends its calls to the model that a human switched to, whatever its command line says.
                 let model = self.switched_to.as_ref().or(attempt.model.as_ref());
                 self.model = model.cloned().or(self.model.take());
                 self.finished = None;

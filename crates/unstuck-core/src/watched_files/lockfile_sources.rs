@@ -164,7 +164,7 @@ impl LockedPackage {
     }
 }
 
-/// Where a value is.
+/// The position of a value in its document.
 #[derive(Clone, Copy)]
 struct LockfilePosition<'v> {
     key: &'v str,

@@ -2,7 +2,7 @@
 //!
 //! The content of `package.json` decides what `npm install` does. So an approval is valid only while these files match
 //! what the owner last accepted. The knowledge about them is data (`data/watched_files.toml`); callers read the files.
-//! Nothing here approves: a finding can only require approval.
+//! This module approves nothing: a finding can only require approval.
 //!
 //! ```
 //! use unstuck_core::watched_files::WatchedFileKnowledge;

@@ -85,11 +85,11 @@ impl GatewayCall {
         told.status = StatusCode::from_u16(stop_status(self.endpoint)).unwrap_or(told.status);
         let cause = match told.code.parse() {
             Ok(Kind::RateLimit | Kind::RateLimitTimed) => "the provider accepts no more requests",
-            Ok(Kind::QuotaExhausted) => "the credit or quota of the account is used up",
+            Ok(Kind::QuotaExhausted) => "the account has no quota or credit left",
             Ok(Kind::ModelNotFound) => "the provider does not have this model",
-            Ok(Kind::AuthRequired | Kind::AuthExpired) => "the key or the login is not accepted",
+            Ok(Kind::AuthRequired | Kind::AuthExpired) => "authentication failed",
             Ok(Kind::ServerOverloaded) => "the provider is too busy",
-            Ok(Kind::ServerError) => "the provider is broken",
+            Ok(Kind::ServerError) => "the provider is not working",
             Ok(Kind::Timeout) => "the provider does not respond",
             Ok(Kind::NetworkError) => "the provider cannot be reached",
             Ok(_) | Err(_) => "the provider rejects the request",
@@ -134,7 +134,7 @@ impl GatewayCall {
         let stated = diagnosis.retry_after.is_some();
         let given = GiveUpReason {
             diagnosis,
-            reason: "the client does not wait any longer and is asked to retry".to_owned(),
+            reason: "client timeout reached; told the client to retry".to_owned(),
             come_back_after: Some(if stated {
                 wait
             } else {
@@ -165,7 +165,7 @@ impl GatewayCall {
             HoldReason::RateLimit | HoldReason::CoolDown => (
                 StatusCode::TOO_MANY_REQUESTS,
                 "rate_limit",
-                "its rate limit is reached",
+                "rate limit reached",
             ),
             HoldReason::Breaker => (
                 StatusCode::SERVICE_UNAVAILABLE,
@@ -175,7 +175,7 @@ impl GatewayCall {
             HoldReason::Rate | HoldReason::Concurrency | HoldReason::RetryBudget => (
                 StatusCode::SERVICE_UNAVAILABLE,
                 "server_overloaded",
-                "it is overloaded and requests are queued",
+                "overloaded; requests are queued",
             ),
         };
         let mut message = format!(

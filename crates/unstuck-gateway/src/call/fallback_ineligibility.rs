@@ -10,23 +10,23 @@ use crate::spending::BudgetRemaining;
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
 pub(crate) enum FallbackIneligibility {
     #[error(
-        "its context window of {context_size} tokens is too small for the request (about {tokens})"
+        "the context window of {context_size} tokens is too small for the request (about {tokens})"
     )]
     Context { context_size: u64, tokens: u64 },
     #[error("not known to have a larger context window")]
     NoLargerContext,
-    #[error("it cannot call tools, which the request requires")]
+    #[error("cannot call tools, which the request requires")]
     Tools,
-    #[error("it cannot read images, which the request contains")]
+    #[error("cannot read images, which the request contains")]
     Vision,
-    #[error("it cannot continue a prefilled response")]
+    #[error("cannot continue a prefilled response")]
     Prefill,
-    #[error("would cost about {}, but {} {} left", Usd(*price), remaining.owner, Usd(remaining.usd))]
+    #[error("would cost about {}; {} left in {}", Usd(*price), Usd(remaining.usd), remaining.owner)]
     Budget {
         price: f64,
         remaining: BudgetRemaining,
     },
-    #[error("its model would cost about {} more; exceeds confirmAbove", Usd(*extra_cost))]
+    #[error("would cost about {} more; exceeds confirmAbove", Usd(*extra_cost))]
     MoreExpensive { extra_cost: f64 },
 }
 
@@ -58,10 +58,7 @@ mod tests {
             remaining: left,
         }
         .to_string();
-        assert_eq!(
-            told,
-            "would cost about $1.50, but today's budget has $0.25 left"
-        );
+        assert_eq!(told, "would cost about $1.50; $0.25 left in today's budget");
         assert_eq!(Usd(0.000_4).to_string(), "$0.000400");
         assert_eq!(Usd(-3.0).to_string(), "$0.00");
     }

@@ -290,7 +290,7 @@ impl GatewayCall {
                 delay: Duration::ZERO,
                 wait_for: WaitPurpose::Retry,
             };
-            let sentence = "responses of this session keep getting interrupted";
+            let sentence = "repeated interrupted responses in this session";
             let diagnosis = Diagnosis::from_observation(
                 Kind::NetworkError,
                 FailureLayer::Api,

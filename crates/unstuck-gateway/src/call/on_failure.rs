@@ -117,12 +117,12 @@ impl GatewayCall {
         let but = match chosen {
             FailoverAction::GiveUp(but) => but,
             FailoverAction::WaitTooLong(wait) if self.should_ask_client_to_retry(wait) => {
-                Some("The client times out earlier, so it is told to retry.")
+                Some("The client timeout is shorter than the wait; told the client to retry.")
             }
             FailoverAction::FailOverOnReturn(_) => {
-                Some("The client timeout is reached, so it is told to retry.")
+                Some("Client timeout reached; told the client to retry.")
             }
-            FailoverAction::WaitTooLong(_) => Some("The client times out earlier."),
+            FailoverAction::WaitTooLong(_) => Some("The client timeout is shorter than the wait."),
             FailoverAction::Retry(_)
             | FailoverAction::FailOver(_)
             | FailoverAction::RestartRound(..)
@@ -264,7 +264,7 @@ impl GatewayCall {
         let limits = &self.state.settings.limits;
         let way = match &decision.action {
             RecoveryAction::Retry { .. } if refused => {
-                FailoverAction::GiveUp(Some("The API forbids a retry."))
+                FailoverAction::GiveUp(Some("The API disallows retries (x-should-retry: false)."))
             }
             RecoveryAction::Retry { delay, .. } => {
                 let is_long = *delay > limits.fallback_after || *delay >= self.remaining_time();

@@ -65,7 +65,7 @@ impl GatewayCall {
         Some(told)
     }
 
-    /// Holds the calls of a looping conversation until a person releases it or the escalation's deadline passes.
+    /// Holds the calls of a looping conversation until a human releases it or the escalation's deadline passes.
     /// Returns the error response if the client cannot be held that long.
     pub(super) async fn wait_while_held(&self) -> Option<ErrorResponse> {
         let rules = &self.state.settings.loop_rules;
@@ -91,7 +91,7 @@ impl GatewayCall {
                     status: StatusCode::SERVICE_UNAVAILABLE,
                     code: "stuck".to_owned(),
                     message: format!(
-                        "unstuck: the agent is in a loop ({}): its calls are blocked until you answer (unstuck inbox)",
+                        "unstuck: loop detected ({}); calls are blocked until you answer (unstuck inbox)",
                         held.signal.sentence
                     ),
                     retry_after: Some(COME_BACK_AFTER),
@@ -110,23 +110,23 @@ impl GatewayCall {
             OnLoop::Warn | OnLoop::Note => return None,
             OnLoop::Hold if !self.session.setup().escalates => {
                 let held = self.session.blocked_conversation(self.conversation)?;
-                (held.signal, "its calls are blocked until its next attempt")
+                (held.signal, "calls are blocked until the next attempt")
             }
             OnLoop::Hold => {
                 let held = self
                     .session
                     .blocked_conversation(self.conversation)
                     .filter(|one| one.is_refused)?;
-                (held.signal, "its calls stay blocked by your answer")
+                (held.signal, "calls stay blocked by your answer")
             }
-            OnLoop::Stop => (self.session.loop_signal()?, "its calls are blocked"),
+            OnLoop::Stop => (self.session.loop_signal()?, "calls are blocked"),
         };
         let status = StatusCode::from_u16(stop_status(self.endpoint));
         Some(ErrorResponse {
             status: status.unwrap_or(StatusCode::FORBIDDEN),
             code: "stuck".to_owned(),
             message: format!(
-                "unstuck: the agent is in a loop ({}): {way} (on_loop in [gateway])",
+                "unstuck: loop detected ({}); {way} (on_loop in [gateway])",
                 sign.sentence
             ),
             retry_after: None,
@@ -147,8 +147,8 @@ impl GatewayCall {
 /// Returns the note for the model.
 fn loop_note(sign: &ApiLoopSignal) -> String {
     format!(
-        "[unstuck, the supervisor of this session] You seem to be repeating yourself: {} Do not repeat it. \
-         State what you learned from it and try something else, or state what is blocking you.",
+        "[unstuck, the supervisor of this session] Loop detected: {} Do not repeat this. \
+         State what you learned, then try a different approach or state what blocks you.",
         sign.sentence
     )
 }

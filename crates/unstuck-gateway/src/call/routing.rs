@@ -115,7 +115,7 @@ impl UpstreamSelector<'_> {
     /// Returns true if another upstream could succeed after a failure of that kind.
     fn may_fail_over(&self, kind: Kind) -> bool {
         match kind {
-            // Working around a refusal is left to people.
+            // Working around a refusal is left to humans.
             Kind::ContentFilter => self.route_around_refusals,
             // The request or the client's own key is wrong at every upstream.
             Kind::InvalidRequest | Kind::AuthRequired | Kind::AuthExpired => false,
@@ -296,7 +296,7 @@ mod tests {
         let cheap = stand(&short, Kind::ServerError, false, &purse);
         assert_eq!(cheap.target.unwrap().upstream, 3);
         let told: Vec<_> = cheap.skipped.iter().map(ToString::to_string).collect();
-        let why = "(a) was skipped: would cost about $10.00, but the session has $5.00 left";
+        let why = "(a) was skipped: would cost about $10.00; $5.00 left in the session budget";
         assert_eq!(told, [format!("small {why}"), format!("plain {why}")]);
         purse.remaining = Some(BudgetRemaining {
             usd: 0.5,

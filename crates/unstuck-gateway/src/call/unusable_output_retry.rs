@@ -16,7 +16,7 @@ use crate::protocol::{FinishReason, JsonValidity, ResponseReader, with_error_con
 /// The problem of an unusable response.
 struct BadOutput {
     kind: Kind,
-    /// The reason; completes "That answer cannot be used: …".
+    /// The reason; completes "Your last answer …".
     why: &'static str,
 }
 
@@ -94,19 +94,19 @@ impl GatewayCall {
             Some(FinishReason::Refusal | FinishReason::ContentFilter)
         );
         let (kind, why) = match said.finish {
-            // Working around a refusal is left to people.
+            // Working around a refusal is left to humans.
             _ if is_refused && !self.state.settings.route_around_refusals => return None,
-            _ if is_refused => (Kind::ContentFilter, "it is a refusal."),
+            _ if is_refused => (Kind::ContentFilter, "was a refusal"),
             Some(FinishReason::MaxTokens) => (
                 Kind::FormatValidation,
-                "it was truncated because it was too long.",
+                "was truncated because it was too long",
             ),
-            _ if said.is_empty() => (Kind::EmptyOutput, "it is empty."),
+            _ if said.is_empty() => (Kind::EmptyOutput, "was empty"),
             _ if self.request.wants_json
                 && said.json == JsonValidity::Invalid
                 && said.calls.is_empty() =>
             {
-                (Kind::JsonParseError, "it is not valid JSON.")
+                (Kind::JsonParseError, "was not valid JSON")
             }
             _ => return None,
         };
@@ -127,10 +127,10 @@ impl GatewayCall {
             retry_after_source: None,
             evidence: Evidence {
                 rule: "gateway/output".to_owned(),
-                line: wrong.why.to_owned(),
+                line: format!("the response {}", wrong.why),
             },
             fingerprint: format!("gateway/output/{}", wrong.kind),
-            message: format!("{title}: {}", wrong.why),
+            message: format!("{title}: the response {}", wrong.why),
             hint: hint.to_owned(),
             truncated: false,
         }

@@ -127,7 +127,7 @@ impl CompactionTracker {
             kind: ApiLoopKind::FailedCompactions,
             count,
             sentence: format!(
-                "The context was compacted {count} times, but each time it grew back within {refill} requests."
+                "The context was compacted {count} times and was full again within {refill} requests each time."
             ),
         })
     }

@@ -58,7 +58,7 @@ pub struct ApiLoopSignal {
     pub kind: ApiLoopKind,
     /// The number of times it was seen.
     pub count: u32,
-    /// A description in one sentence for a person.
+    /// A description in one sentence for a human.
     pub sentence: String,
 }
 

@@ -17,8 +17,8 @@ const NEEDS_TOKEN: &str =
     "unstuck: invalid token: this gateway requires its token in the header x-unstuck-token\n";
 const OTHER_USER: &str = "unstuck: this gateway serves only the user who runs it; other users of this machine need a token \
      (unstuck serve --token-file FILE)\n";
-const UNKNOWN_USER: &str = "unstuck: the user at the other end of this connection cannot be determined, and this gateway holds API \
-     keys; start it with a token (unstuck serve --token-file FILE)\n";
+const UNKNOWN_USER: &str = "unstuck: cannot determine the owner of this connection, and this gateway uses API keys; \
+     start it with a token (unstuck serve --token-file FILE)\n";
 
 /// Admits a request, or returns the error response. The token is removed: it must not be forwarded.
 pub(crate) fn admit(

@@ -155,7 +155,7 @@ impl Recorder for StoreRecorder {
             timeout_ms: None,
             idle_timeout_ms: None,
             options: serde_json::Value::Null,
-            unrepeatable_reason: Some("its client controls the session".to_owned()),
+            unrepeatable_reason: Some("the session is controlled by its client".to_owned()),
             knowledge: self.shared.options.knowledge.clone(),
         };
         let started = RunStarted {

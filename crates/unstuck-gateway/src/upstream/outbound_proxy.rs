@@ -63,13 +63,13 @@ fn check_proxy(proxy: &str) -> Result<(), GatewayError> {
     let shown = proxy.rsplit('@').next().unwrap_or_default().to_owned();
     let wrong = |why| Err(GatewayError::Proxy { proxy: shown, why });
     let Ok(uri) = proxy.parse::<Uri>() else {
-        return wrong("it is not a valid URL");
+        return wrong("not a valid URL");
     };
     match uri.scheme_str() {
         None | Some("http" | "socks5" | "socks5h") if uri.host().is_some() => Ok(()),
         Some("https") => wrong("TLS connections to proxies are not supported"),
         Some("socks4" | "socks4a") => wrong("SOCKS 4 is not supported; use SOCKS 5"),
-        _ => wrong("it must be http://HOST:PORT or socks5://HOST:PORT"),
+        _ => wrong("must be http://HOST:PORT or socks5://HOST:PORT"),
     }
 }
 

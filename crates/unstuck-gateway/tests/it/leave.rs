@@ -76,7 +76,7 @@ async fn exhausted_budget_is_reported_in_the_clients_protocol() {
         session.last_failure().unwrap().kind.to_string(),
         "quota_exhausted"
     );
-    // A person approves continuing.
+    // A human approves continuing.
     session.allow_spending(session.spent() + 1.0);
     assert_eq!(ask(&ground).await.status, 200);
     assert!(session.last_failure().is_none());
@@ -180,7 +180,7 @@ async fn looping_agent_is_held_until_released() {
     let mut notices = ground.gateway.subscribe();
     let told = repeat(&ground, 4).await;
     assert_eq!(told.status, 503, "{}", told.body);
-    assert!(told.body.contains("is in a loop"), "{}", told.body);
+    assert!(told.body.contains("loop detected"), "{}", told.body);
     assert_eq!(told.header("x-should-retry"), "true");
     let notice = notices.try_recv().unwrap();
     assert!(
@@ -249,9 +249,7 @@ async fn loop_note_is_added_for_the_model() {
     let noted = noted
         .iter()
         .map(|request| String::from_utf8_lossy(&request.body).into_owned());
-    let noted: Vec<_> = noted
-        .map(|body| body.contains("You seem to be repeating yourself"))
-        .collect();
+    let noted: Vec<_> = noted.map(|body| body.contains("Loop detected:")).collect();
     assert_eq!(noted.iter().filter(|noted| **noted).count(), 1, "{noted:?}");
 }
 

@@ -24,7 +24,7 @@ async fn unusable_output_is_retried_with_the_error() {
             "not valid JSON",
             "json_parse_error",
         ),
-        ("empty = {}", "it is empty", "empty_output"),
+        ("empty = {}", "was empty", "empty_output"),
         (
             "max_tokens = { text = \"{\" }",
             "too long",

@@ -26,7 +26,7 @@ pub enum CrashedApplyOutcome {
     Finished,
     /// The project is unchanged, and the preview is kept.
     RolledBack,
-    /// Somebody else changed these paths meanwhile, so neither was possible; sanitized for display.
+    /// Another process changed these paths meanwhile, so neither was possible; sanitized for display.
     Conflicted(Vec<String>),
 }
 

@@ -204,7 +204,7 @@ pub enum SandboxEvent {
     },
     /// The command ended.
     Ended {
-        /// How it ended.
+        /// The exit of the command.
         end: CommandExit,
         /// Number of processes it left behind; all were killed.
         #[serde(alias = "left")]
@@ -218,7 +218,7 @@ pub enum SandboxEvent {
         /// Some of the discarded writes to the home directory.
         #[serde(alias = "discarded")]
         discarded_writes: Vec<PathBuf>,
-        /// Changes that somebody else made in git's directory meanwhile, so that the command's changes there are not
+        /// Changes that another process made in git's directory meanwhile, so that the command's changes there are not
         /// kept.
         #[serde(alias = "overtaken")]
         conflicting_git_changes: Vec<PathBuf>,

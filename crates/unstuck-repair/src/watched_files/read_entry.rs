@@ -38,7 +38,7 @@ pub(super) fn read_path(root: BorrowedFd<'_>, path: &Path) -> PathContents {
     let parent = match open_parent_dir(root, path.parent().unwrap_or(Path::new(""))) {
         Ok(parent) => parent,
         Err(DirOpenError::Missing | DirOpenError::NotADirectory) => return PathContents::Absent,
-        Err(problem) => return PathContents::Unreadable(format!("its directory {problem}")),
+        Err(problem) => return PathContents::Unreadable(format!("the directory {problem}")),
     };
     let flags =
         OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;

@@ -60,9 +60,9 @@ impl ProjectFileSource {
                 reason: "file not found".to_owned(),
                 suggestion: self.nearest_file(path),
             },
-            FileProblem::OutsideRoot => IncludeError::new("it is outside the project"),
-            FileProblem::NotAFile(_) => IncludeError::new("it is not a regular file"),
-            FileProblem::TooLarge(_) => IncludeError::new("it is larger than 4 MB"),
+            FileProblem::OutsideRoot => IncludeError::new("outside the project"),
+            FileProblem::NotAFile(_) => IncludeError::new("not a regular file"),
+            FileProblem::TooLarge(_) => IncludeError::new("larger than 4 MB"),
             other => IncludeError::new(other.to_string()),
         }
     }
@@ -84,7 +84,7 @@ impl ProjectFileSource {
 
 impl PromptFileSource for ProjectFileSource {
     fn read(&self, path: &str) -> Result<String, IncludeError> {
-        let outside = || IncludeError::new("it is outside the project");
+        let outside = || IncludeError::new("outside the project");
         let inside = Path::new(path)
             .components()
             .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
@@ -95,6 +95,6 @@ impl PromptFileSource for ProjectFileSource {
         // A link may lead out of the project, and an agent may have created it.
         let read = root.read_within(Path::new(path), MAX_FILE_BYTES);
         let bytes = read.map_err(|error| self.include_error(path, &error))?;
-        String::from_utf8(bytes).map_err(|_| IncludeError::new("it is not valid UTF-8"))
+        String::from_utf8(bytes).map_err(|_| IncludeError::new("not valid UTF-8"))
     }
 }

@@ -117,7 +117,7 @@ impl<'p> PromptRenderer<'p> {
             None => RolePromptError::InvalidTemplate {
                 role,
                 reason: match error.kind() {
-                    ErrorKind::UndefinedError => "it uses an undefined value".to_owned(),
+                    ErrorKind::UndefinedError => "undefined value".to_owned(),
                     ErrorKind::OutOfFuel => {
                         "too many steps; check it for an endless loop".to_owned()
                     }

@@ -349,7 +349,7 @@ fn unknown_confinement() -> ConfinementReport {
 fn no_report_error(status: &ChildExitStatus) -> RepairError {
     RepairError::SandboxSetup {
         operation: "read the sandbox report".to_owned(),
-        reason: format!("its process exited with code {}", status.code()),
+        reason: format!("the sandbox process exited with code {}", status.code()),
     }
 }
 

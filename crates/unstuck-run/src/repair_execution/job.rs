@@ -67,7 +67,7 @@ impl<'a> RepairJob<'a> {
         self.approved.origin() == ApprovalOrigin::Preview && self.profile.overlay.is_none()
     }
 
-    /// Returns the effective profile: a command that is neither pre-approved nor seen by a person requires a complete
+    /// Returns the effective profile: a command that is neither pre-approved nor seen by a human requires a complete
     /// sandbox.
     pub(super) fn effective_profile(&self) -> SandboxProfile {
         let mut profile = self.profile.clone();

@@ -62,10 +62,10 @@ pub enum PreviewJobError {
     #[error("the project belongs to another user (uid {0})")]
     OtherOwner(u32),
     /// It was stopped from outside.
-    #[error("it was stopped before it finished")]
+    #[error("the command was stopped before it finished")]
     Stopped,
     /// Processes of it could not be ended, so they may still write.
-    #[error("{0} of its processes could not be killed")]
+    #[error("{0} processes of the command could not be killed")]
     SurvivingProcesses(u32),
 }
 
@@ -130,7 +130,7 @@ fn check_completed(ran: &RepairOutcome, is_full: bool) -> Result<(), PreviewJobE
         return Err(PreviewJobError::SurvivingProcesses(ran.survivors));
     }
     if is_full {
-        let why = "it was stopped because it wrote too much data".to_owned();
+        let why = "the command was stopped because it wrote too much data".to_owned();
         return Err(PreviewError::TooMuch(why).into());
     }
     if ran.stopped {

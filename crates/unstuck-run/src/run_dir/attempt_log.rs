@@ -29,7 +29,7 @@ impl AttemptFiles {
         }
     }
 
-    /// Writes a text that is only for people.
+    /// Writes a text that is only for humans.
     pub fn write(&self, name: &str, text: &str) {
         for folder in [Some(&self.own), self.copy.as_ref()].into_iter().flatten() {
             // Nothing depends on it.

@@ -1,4 +1,4 @@
-//! `checkpoint.json`: the completed and the failed work, for people and tools; a run resumes from its events.
+//! `checkpoint.json`: the completed and the failed work, for users and tools; a run resumes from its events.
 
 use std::collections::BTreeMap;
 

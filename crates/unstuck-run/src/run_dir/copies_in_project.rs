@@ -1,4 +1,4 @@
-//! The copies of a run's files in its project, for people and other programs: written if possible, never read.
+//! The copies of a run's files in its project, for users and other programs: written if possible, never read.
 
 use std::collections::BTreeMap;
 use std::fs::File;

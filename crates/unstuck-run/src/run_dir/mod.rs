@@ -1,6 +1,6 @@
 //! The files of a run: in the state directory, out of the agents' reach, with copies in the project.
 //!
-//! The files in the state directory are authoritative. `.unstuck/runs/<run>/` in the project has copies for people and
+//! The files in the state directory are authoritative. `.unstuck/runs/<run>/` in the project has copies for humans and
 //! other programs: they are written if possible, and never read back. A file is replaced by a rename, so that readers
 //! never see half of it.
 

@@ -1,4 +1,4 @@
-//! `state.json` and `escalation.json`: the state of a run, for people and other programs.
+//! `state.json` and `escalation.json`: the state of a run, for users and other programs.
 
 use serde::Serialize;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Ends a run that no process supervises: a person aborts it or gives up on the failure.
+//! Ends a run that no process supervises: a human aborts it or gives up on the failure.
 
 use unstuck_core::escalation::EscalationAnswer;
 use unstuck_core::event::{EscalationResolved, Event, RunFinished, RunOutcome, SessionFinished};
@@ -45,12 +45,12 @@ impl RunEnder<'_> {
         let held = RunLease::claim(self.event_writer.store, run, Clock::System).await?;
         let events = self.event_writer.store.load(run).await?;
         let fold = RunProjection::from_events(&events)
-            .ok_or_else(|| not_resumable_error(run, "its start event is missing"))?;
+            .ok_or_else(|| not_resumable_error(run, "the start event is missing"))?;
         if fold.summary.status.is_final() {
             held.release(self.event_writer.store).await?;
             return Err(not_resumable_error(
                 run,
-                &format!("it has already ended ({})", fold.summary.status),
+                &format!("the run has already ended ({})", fold.summary.status),
             ));
         }
         wait_for_orphans(&events).await;
@@ -61,7 +61,7 @@ impl RunEnder<'_> {
         };
         let journal = RunEventLog::reopen(place, &events, held);
         let journal =
-            journal.ok_or_else(|| not_resumable_error(run, "its start event is missing"))?;
+            journal.ok_or_else(|| not_resumable_error(run, "the start event is missing"))?;
         let journal = journal.with_notifier(self.event_writer.notifier);
         let now = Clock::System.timestamp();
         let mut answers = resolve_open_escalations(&fold, &events, said);

@@ -157,7 +157,7 @@ impl AgentAnswerFile {
                 let file = File::from(openat(folder, name, flags, Mode::empty())?);
                 // The FIFO may have been replaced by a file that is also linked elsewhere.
                 if !file.metadata()?.file_type().is_fifo() {
-                    return Err(io::Error::other("it was replaced by another file"));
+                    return Err(io::Error::other("replaced by another file"));
                 }
                 file
             }

@@ -44,10 +44,11 @@ use crate::process::{
 use crate::run_dir;
 
 /// Message to a conversation when the files that it knows have changed.
-const WORK_TREE_CHANGED_MESSAGE: &str = "Files in the work tree have changed since this conversation stopped (edited by others or rolled back): re-read them before you rely on what you know about them.";
+const WORK_TREE_CHANGED_MESSAGE: &str = "Files in the work tree have changed since this conversation stopped (edited by others or rolled back). Re-read them before you use them.";
 
 /// Message to a conversation that was continued elsewhere.
-const CONTINUED_ELSEWHERE_MESSAGE: &str = "This conversation has been continued elsewhere since: read what was done there, and do not repeat it.";
+const CONTINUED_ELSEWHERE_MESSAGE: &str =
+    "This conversation was continued elsewhere. Review what was done there, and do not repeat it.";
 
 /// Reason of an attempt whose conversation was continued elsewhere.
 const CONVERSATION_MOVED: &str = "the conversation was continued elsewhere";
@@ -781,7 +782,7 @@ fn accepted_text<'t>(
 /// Returns the warning about an output that is too long to be evaluated completely.
 fn partial_evaluation_warning() -> String {
     format!(
-        "the output is longer than {} MiB: success criteria were checked only in the first {} KiB and the last {} KiB",
+        "output exceeds {} MiB; success criteria were checked only in the first {} KiB and the last {} KiB",
         MAX_WHOLE_OUTPUT >> 20,
         MAX_HEAD_BYTES >> 10,
         MAX_TAIL_BYTES >> 10

@@ -21,7 +21,7 @@ const CONTINUE_TEMPLATE: &str = "continue";
 const STEPS_TEMPLATE: &str = "steps";
 /// Template of the message after an attempt whose end is unknown.
 const CUT_OFF_TEMPLATE: &str = "cut_off";
-/// Template of the error description, which also contains a person's note.
+/// Template of the error description, which also contains a human's note.
 const ERROR_CONTEXT_TEMPLATE: &str = "error_context";
 
 /// Returns the changes that are possible for a command: for a plain command, only its timeout.
@@ -87,7 +87,7 @@ impl AttemptCommandBuilder<'_> {
             stdin: None,
             session: None,
         };
-        // With automatic retries off, only a person can have changed something.
+        // With automatic retries off, only a human can have changed something.
         let is_changed = spec.policy.enabled || !plan.changes.is_empty();
         let Some(agent) = self.agent.filter(|_| is_changed) else {
             return Ok(as_it_is());
@@ -156,7 +156,7 @@ impl AttemptCommandBuilder<'_> {
     /// Appends the reasons why the agent's proposals were refused.
     fn with_refused_proposals(&self, mut text: String) -> String {
         for why in &self.refused_proposals {
-            let said = "Your recovery.json was rejected as a whole, and none of it was executed";
+            let said = "Your recovery.json is invalid and was ignored";
             text = format!("{}\n\n{said}: {why}\n", text.trim_end());
         }
         text

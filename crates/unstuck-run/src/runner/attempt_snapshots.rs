@@ -157,7 +157,7 @@ impl SessionRunner<'_> {
         reached.is_some()
     }
 
-    /// Asks a person to raise a budget.
+    /// Asks a human to raise a budget.
     pub(super) fn escalate_budget(
         &self,
         log: &mut SessionEventLog<'_, '_>,

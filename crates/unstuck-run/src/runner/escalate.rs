@@ -19,7 +19,7 @@ use super::stored_stdin::StoredStdin;
 use crate::process::StdinContents;
 
 impl SessionRunner<'_> {
-    /// Escalates to a person, with all known details.
+    /// Escalates to a human, with all known details.
     pub(super) fn escalate(&self, log: &mut SessionEventLog<'_, '_>, asking: EscalationDraft) {
         let now = self.clock.timestamp();
         let repair = asking.proposed.as_ref().and_then(ProposedAction::repair_id);
@@ -211,7 +211,7 @@ fn escalation_id(log: &SessionEventLog<'_, '_>) -> String {
     }
 }
 
-/// Formats a command line as a person would type it, on one line.
+/// Formats a command line as a human would type it, on one line.
 fn display_command(command: &[String]) -> String {
     let words: Vec<String> = command.iter().map(|word| shell_quote(word)).collect();
     sanitize(&words.join(" "))

@@ -1,4 +1,4 @@
-//! Records a person's answer to an escalation, exactly once, whichever process runs the session.
+//! Records a human's answer to an escalation, exactly once, whichever process runs the session.
 
 use unstuck_core::decision::{ConcreteAttemptChange, ModelSwitch, ModelSwitchReason};
 use unstuck_core::escalation::EscalationAnswer;
@@ -11,14 +11,14 @@ use unstuck_store::{AnswerGuard, Append, EscalationFilter, EscalationRow, StoreE
 use super::error::RunError;
 use super::notify_hook::EventWriter;
 
-/// A person's answer to an escalation.
+/// A human's answer to an escalation.
 #[derive(Debug, Clone, Copy)]
 pub struct HumanAnswer<'a> {
     /// The chosen answer.
     pub answer: EscalationAnswer,
-    /// The note of the person: a reason or instructions.
+    /// The Note of the user: a reason or instructions.
     pub note: &'a str,
-    /// Name of the person, if known.
+    /// Name of the user, if known.
     pub author: Option<&'a str>,
 }
 
@@ -82,7 +82,7 @@ async fn answers_for_same_budget(
     Ok(others.collect())
 }
 
-/// A person's request to retry a session that has ended.
+/// A human's request to retry a session that has ended.
 #[derive(Debug, Clone, Copy)]
 pub struct SessionRetryRequest<'a> {
     /// The run of the session.
@@ -91,9 +91,9 @@ pub struct SessionRetryRequest<'a> {
     pub session: &'a SessionId,
     /// Changes to the next attempt.
     pub changes: &'a [ConcreteAttemptChange],
-    /// The note of the person.
+    /// The Note of the user.
     pub note: &'a str,
-    /// Name of the person, if known.
+    /// Name of the user, if known.
     pub author: Option<&'a str>,
 }
 

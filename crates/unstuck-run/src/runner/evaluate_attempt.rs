@@ -54,7 +54,7 @@ pub(super) struct AttemptFacts<'a> {
     pub(super) is_resumed: bool,
     /// True if the agent runs headless, so that it exits when its task is done.
     pub(super) is_headless: bool,
-    /// Usage measured by the gateway; it applies where the agent reports none.
+    /// Usage measured by the gateway; used if the agent reports none.
     pub(super) gateway_usage: AttemptUsage,
     /// The resulting work tree.
     pub(super) tree: Option<String>,

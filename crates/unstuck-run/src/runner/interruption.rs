@@ -41,7 +41,7 @@ impl Interruption {
         }
     }
 
-    /// Returns the reason of a stop by a signal; a stop request file means that a person asked for it by name.
+    /// Returns the reason of a stop by a signal; a stop request file means that a human asked for it by name.
     pub(super) fn by_signal(cause: StopRequestSignal, state: &Path, run: &RunId) -> Self {
         match cause {
             StopRequestSignal::Interrupt => Self::by_person(),
@@ -77,7 +77,7 @@ impl Interruption {
     }
 }
 
-/// Records that a person requests the stop of a run, before its supervising process gets a SIGTERM.
+/// Records that a human requests the stop of a run, before its supervising process gets a SIGTERM.
 ///
 /// SIGINT would have the same meaning but is ignored by background jobs.
 pub fn request_stop(state: &Path, run: &RunId) -> io::Result<()> {

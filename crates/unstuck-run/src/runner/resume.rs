@@ -1,4 +1,4 @@
-//! Resumes a run: after a crash, after a stop, or when a person has answered.
+//! Resumes a run: after a crash, after a stop, or when a human has answered.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ pub struct ResumedSettings {
 }
 
 impl SessionRunner<'_> {
-    /// Resumes a run and completes it. A person may set the time budget of further attempts.
+    /// Resumes a run and completes it. A human may set the time budget of further attempts.
     pub async fn resume(
         &mut self,
         run: &RunId,
@@ -53,10 +53,10 @@ impl SessionRunner<'_> {
         };
         wait_for_orphans(&events).await;
         let journal = RunEventLog::reopen(self.run_storage(), &events, held);
-        let journal = journal.ok_or_else(|| refuse("its start event is missing"))?;
+        let journal = journal.ok_or_else(|| refuse("the start event is missing"))?;
         let journal = journal.with_notifier(self.notifier);
         let log = SessionEventLog::reopen(&journal, &events);
-        let mut log = log.ok_or_else(|| refuse("it is a pipeline"))?;
+        let mut log = log.ok_or_else(|| refuse("the run is a pipeline"))?;
         if let Some(why) = not_resumable_reason(log.recovery()) {
             return Err(refuse(&why));
         }
@@ -87,7 +87,7 @@ impl SessionRunner<'_> {
         journal.close(end, child).await
     }
 
-    /// Waits until a person has answered, or until the run is stopped.
+    /// Waits until a human has answered, or until the run is stopped.
     pub(super) async fn wait_for_answer(
         &mut self,
         log: &mut SessionEventLog<'_, '_>,
@@ -214,13 +214,13 @@ pub(super) fn not_resumable_reason(recovery: &SessionState) -> Option<String> {
     {
         return Some(match end.outcome {
             RunOutcome::Failed if unrepeatable.is_some() => {
-                format!("it failed, and {}", unrepeatable.unwrap_or_default())
+                format!("the run failed, and {}", unrepeatable.unwrap_or_default())
             }
             RunOutcome::Failed => format!(
-                "it failed, and the failure was passed through: {}",
+                "the run failed, and the failure was passed through: {}",
                 end.reason
             ),
-            _ => "it has already succeeded".to_owned(),
+            _ => "the run has already succeeded".to_owned(),
         });
     }
     if let Some(why) = unrepeatable {
@@ -228,7 +228,7 @@ pub(super) fn not_resumable_reason(recovery: &SessionState) -> Option<String> {
     }
     let cwd = &recovery.spec().cwd;
     let is_there = std::path::Path::new(cwd).is_dir();
-    (!is_there).then(|| format!("its directory {cwd} no longer exists"))
+    (!is_there).then(|| format!("the directory {cwd} no longer exists"))
 }
 
 /// Waits until the processes of a dead supervisor have ended: two agents must not work in one directory.

@@ -328,7 +328,7 @@ impl<'a> RunEventLog<'a> {
         };
         let failure = folder.take_copy_failure()?;
         Some(format!(
-            "cannot write copies of this run's files ({failure}); continuing without them, the files are in {}",
+            "cannot write copies of this run's files ({failure}); the originals are in {}",
             folder.path().display()
         ))
     }
@@ -384,7 +384,7 @@ impl<'a> RunEventLog<'a> {
         let known = self.known.borrow();
         if let RunFiles::Open(folder) = &known.files {
             let instances = known.fold.run.instances(Some(part));
-            // It is only a view for people; the real data is stored elsewhere.
+            // It is only a view for humans; the real data is stored elsewhere.
             let _ = folder.write_role_file(part, instances, name, text);
         }
     }
@@ -416,7 +416,7 @@ impl<'a> RunEventLog<'a> {
             }),
             None => {
                 self.lease.release(self.store).await?;
-                let why = "its end event is missing".into();
+                let why = "the end event is missing".into();
                 Err(RunError::NotResumable { run, why })
             }
         }

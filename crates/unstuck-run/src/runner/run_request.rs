@@ -63,7 +63,7 @@ pub struct AttemptOptions {
     /// True if the changes of a failed attempt are undone.
     #[serde(skip_serializing_if = "is_false")]
     pub rollback: bool,
-    /// True if a person works with it at a terminal: then only the exit code decides and nothing is retried.
+    /// True if a human works with it at a terminal: then only the exit code decides and nothing is retried.
     #[serde(skip_serializing_if = "is_false")]
     pub interactive: bool,
     /// True if another unstuck runs this one and retries it.

@@ -104,7 +104,7 @@ impl SessionRunner<'_> {
         let at = self.clock.timestamp();
         let nothing = || RunError::NotResumable {
             run: run.clone(),
-            why: "its start event is missing".into(),
+            why: "the start event is missing".into(),
         };
         let journal = RunEventLog::begin(self.run_storage(), &run, &started, at, held);
         let journal = journal.ok_or_else(nothing)?.with_notifier(self.notifier);
@@ -133,7 +133,7 @@ impl SessionRunner<'_> {
         };
         let command = self.redactor.redact_command(&request.command);
         let unrepeatable = (command != request.command)
-            .then(|| "its command line contains a secret, which is not stored".to_owned());
+            .then(|| "the command line contains a secret, which is not stored".to_owned());
         let spec = SessionSpec {
             cwd: request.cwd.display().to_string(),
             command: request.command,
@@ -280,7 +280,7 @@ impl SessionRunner<'_> {
             // Otherwise the same decision would be requested forever.
             return Err(RunError::NotResumable {
                 run: log.recovery().id().clone(),
-                why: "it has no recorded failure".into(),
+                why: "the run has no recorded failure".into(),
             });
         };
         self.note_decision(log, made);
@@ -415,7 +415,7 @@ impl SessionRunner<'_> {
 /// Returns the warning that the store cannot be written any more.
 pub(super) fn store_unwritable_warning(error: &StoreError) -> String {
     format!(
-        "{error}: nothing is recorded until this is fixed; plain retries continue, without repairs or model switches"
+        "{error}; events are kept in memory until this is fixed; plain retries continue, without repairs or model switches"
     )
 }
 

@@ -1,4 +1,4 @@
-//! Waits until the next attempt: by wall-clock time, with a heartbeat, until a person or the network ends the wait.
+//! Waits until the next attempt: by wall-clock time, with a heartbeat, until a human or the network ends the wait.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::run_lease::wait_until_lost;
 use super::session_event_log::SessionEventLog;
 use super::session_runner::{SessionRunner, wait_for_stop};
 
-/// Interval at which the end of the wait by a person or the network is checked.
+/// Interval at which the end of the wait by a human or the network is checked.
 const WAIT_POLL_INTERVAL: Duration = Duration::from_secs(2);
 /// Interval at which the live line is redrawn.
 const REDRAW_INTERVAL: Duration = Duration::from_secs(1);
@@ -72,7 +72,7 @@ impl SessionRunner<'_> {
         log.recovery().reread_cost(self.knowledge.catalog(), at)
     }
 
-    /// Waits until a timestamp, or until a person or the network ends the wait.
+    /// Waits until a timestamp, or until a human or the network ends the wait.
     pub(super) async fn wait(
         &mut self,
         log: &mut SessionEventLog<'_, '_>,

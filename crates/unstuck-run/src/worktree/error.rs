@@ -22,7 +22,7 @@ pub enum WorktreeError {
         project: PathBuf,
     },
     /// Git would use a directory other than that of the repository, or something in the repository points elsewhere.
-    #[error("{}: {reason}; snapshots are disabled there", repository.display())]
+    #[error("{} {reason}; snapshots are disabled there", repository.display())]
     Redirected {
         /// The repository.
         repository: PathBuf,

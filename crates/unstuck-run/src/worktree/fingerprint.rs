@@ -8,7 +8,7 @@ use super::error::WorktreeError;
 use super::fingerprint_without_git;
 use super::snapshot_store::SnapshotStore;
 
-/// Returns a text that changes if a file or HEAD changes; an error for people if that is unknown.
+/// Returns a text that changes if a file or HEAD changes; an error for humans if that is unknown.
 ///
 /// In a repository it is exact. Elsewhere the files are scanned, without those that tools generate; directories with
 /// more than 20 000 files, or that take longer than 200 ms, have no fingerprint. `state` is as in

@@ -10,7 +10,7 @@ pub(super) fn path_from_bytes(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))
 }
 
-/// Formats a path for people and for JSON. Unprintable bytes are escaped, so that two paths never look the same.
+/// Formats a path for humans and for JSON. Unprintable bytes are escaped, so that two paths never look the same.
 pub(super) fn display_path(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {

@@ -143,9 +143,9 @@ impl Repository {
         let Some(id) = id else {
             let told = String::from_utf8_lossy(&answer.stdout);
             let told = told.trim_end().replace('\n', " for ");
-            return Err(self.folder.redirected_error(&format!(
-                "its configuration points to another directory ({told})"
-            )));
+            return Err(self
+                .folder
+                .redirected_error(&format!("is configured to use another directory ({told})")));
         };
         let id = String::from_utf8_lossy(id.trim_ascii()).into_owned();
         Ok(Some(id).filter(|id| answer.status.success() && !id.is_empty()))
@@ -200,17 +200,17 @@ impl GitDir {
         match work_tree.kind(Path::new(".git")) {
             Some(EntryKind::Directory) => return Ok(plain),
             Some(EntryKind::File) => {}
-            Some(EntryKind::Symlink) => return Err(plain.redirected_error("it is a symbolic link")),
-            Some(EntryKind::Other) | None => return Err(plain.redirected_error("it is not a file")),
+            Some(EntryKind::Symlink) => return Err(plain.redirected_error("is a symbolic link")),
+            Some(EntryKind::Other) | None => return Err(plain.redirected_error("is not a file")),
         }
         let text = work_tree
             .read(Path::new(".git"), MAX_LINK_FILE_BYTES)
             .context("read", &git)?;
         let named = text.strip_prefix(b"gitdir: ").map(first_line);
-        let named = named.ok_or_else(|| plain.redirected_error("it has no `gitdir:` line"))?;
+        let named = named.ok_or_else(|| plain.redirected_error("has no `gitdir:` line"))?;
         let own = root.join(named).canonicalize().context("find", &git)?;
         let refused = |why: &str| {
-            plain.redirected_error(&format!("it points to {}, which {why}", own.display()))
+            plain.redirected_error(&format!("points to {}, which {why}", own.display()))
         };
         // An agent can write everything there.
         if own.starts_with(root) {
@@ -252,7 +252,9 @@ impl GitDir {
             let named = read_first_line(&self.worktree_dir.join("commondir"));
             let named = named.and_then(|named| self.worktree_dir.join(named).canonicalize().ok());
             if named.as_ref() != Some(common) {
-                return Err(self.redirected_error("its commondir points to another directory"));
+                return Err(
+                    self.redirected_error("has a commondir that points to another directory")
+                );
             }
         }
         for folder in std::iter::once(&self.worktree_dir).chain(&self.common_dir) {
@@ -262,7 +264,9 @@ impl GitDir {
                 .as_ref()
                 .is_none_or(|common| common == folder);
             if is_last && opened.kind(Path::new("commondir")).is_some() {
-                return Err(self.redirected_error("its commondir points to another directory"));
+                return Err(
+                    self.redirected_error("has a commondir that points to another directory")
+                );
             }
             let wrong = |names: &[&str], right: EntryKind| {
                 let mut names = names.iter().map(Path::new);
@@ -275,7 +279,7 @@ impl GitDir {
                 .or_else(|| wrong(VERIFIED_FILES, EntryKind::File));
             if let Some(name) = wrong {
                 return Err(
-                    self.redirected_error(&format!("its {name} has an unexpected file type"))
+                    self.redirected_error(&format!("has an unexpected file type at {name}"))
                 );
             }
             for objects in ["objects", "refs/unstuck"] {
@@ -283,7 +287,7 @@ impl GitDir {
                 let is_link = |entry: &unstuck_files::DirEntry| entry.kind == EntryKind::Symlink;
                 if entries.iter().any(is_link) {
                     return Err(
-                        self.redirected_error(&format!("its {objects} contains a symbolic link"))
+                        self.redirected_error(&format!("contains a symbolic link in {objects}"))
                     );
                 }
             }

@@ -48,7 +48,7 @@ pub struct RestoreReport {
 pub struct UnrestoredFile {
     /// Its path.
     pub path: String,
-    /// The reason, for people.
+    /// The reason, for humans.
     #[serde(alias = "because")]
     pub reason: &'static str,
 }
@@ -189,16 +189,13 @@ impl RestoreOperation<'_> {
             .into_iter()
             .partition(|path| self.to.is_excluded(&display_path(path)));
         for path in left_out {
-            self.note_unrestored(
-                &path,
-                "it is not in the snapshot and may have existed before",
-            );
+            self.note_unrestored(&path, "not in the snapshot; may have existed before");
         }
         let ignored = self.ignored_paths(&paths)?;
         let (ignored, paths): (Vec<_>, Vec<_>) =
             paths.into_iter().partition(|path| ignored.contains(path));
         for path in ignored {
-            self.note_unrestored(&path, "it is ignored and may have existed before");
+            self.note_unrestored(&path, "ignored; may have existed before");
         }
         Ok(paths)
     }

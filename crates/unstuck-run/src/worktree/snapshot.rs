@@ -41,7 +41,7 @@ pub enum SnapshotExclusionReason {
 }
 
 impl SnapshotExclusionReason {
-    /// Returns the reason as text for people.
+    /// Returns the reason as text for humans.
     pub const fn description(self) -> &'static str {
         match self {
             Self::TooLarge => "untracked and larger than 50 MB",

@@ -22,7 +22,7 @@ pub struct SnapshotStore {
 }
 
 impl SnapshotStore {
-    /// Opens the store in the repository of a project; an error for people if there is no repository.
+    /// Opens the store in the repository of a project; an error for humans if there is no repository.
     ///
     /// `state` is the state directory outside of the project; it holds the cache of files that were already read.
     pub fn open(project: &Path, run: &RunId, state: &Path) -> Result<Self, WorktreeError> {

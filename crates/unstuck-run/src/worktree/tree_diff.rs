@@ -112,7 +112,7 @@ impl SnapshotStore {
 /// The reader of a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiffAudience {
-    /// A person: binary contents are only mentioned.
+    /// A human: binary contents are only mentioned.
     Person,
     /// A program such as `git apply`: the diff is complete.
     Program,

@@ -356,9 +356,9 @@ pub struct Resolution {
     pub by: String,
     /// Method: an answer, or `repair`.
     pub method: String,
-    /// Name of the person, if known.
+    /// Name of the user, if known.
     pub user: Option<String>,
-    /// Note of the person.
+    /// Note of the user.
     pub note: String,
     /// One-sentence summary.
     pub summary: String,

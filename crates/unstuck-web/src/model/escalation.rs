@@ -164,7 +164,7 @@ impl From<RepairConditions> for RepairExecutionConditions {
     }
 }
 
-/// The strategy of asking a person, which the escalation itself already is.
+/// The strategy of asking a human, which the escalation itself already is.
 const ASK_USER_STRATEGY: &str = "ask_user";
 
 /// Describes a proposal that is not a command.
@@ -323,7 +323,7 @@ pub struct EscalationOutcome {
     pub resolution: Option<Resolution>,
 }
 
-/// A person's answer.
+/// A human's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AnswerRequest {

@@ -1,4 +1,4 @@
-//! The wire format of a retry policy: how far to recover before asking a person.
+//! The wire format of a retry policy: how far to recover before asking a human.
 
 use std::collections::BTreeMap;
 

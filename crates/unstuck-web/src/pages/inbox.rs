@@ -48,7 +48,7 @@ fn open_list(view: &InboxPage) -> Markup {
             div class="section-head" { h2 id="open-title" { "Needs your input" } @if !view.open.is_empty() { span class="count" { (view.frame.open_escalations) } } }
             @if view.open.is_empty() { (empty_state::empty_state("Inbox empty.", "Anything that needs your input appears here automatically. In a terminal:", Some("unstuck inbox --watch"))) }
             @else { div class="cards" { @for asked in &view.open { (escalation::escalation_card(asked, view.frame.now)) } } }
-            @if view.frame.open_escalations > view.open.len() { p { "Only the newest requests are shown; " (view.frame.open_escalations - view.open.len()) " older ones appear when these are answered." } }
+            @if view.frame.open_escalations > view.open.len() { p { "Showing the newest requests; answer them to see " (view.frame.open_escalations - view.open.len()) " older ones." } }
         }
     }
 }

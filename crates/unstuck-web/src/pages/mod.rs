@@ -1,4 +1,4 @@
-//! The dashboard: pages for people, based on the same queries as the API, usable without scripts.
+//! The dashboard: pages for users, based on the same queries as the API, usable without scripts.
 //!
 //! Each page is a data struct and a function that renders it. Changing parts of a page can be requested alone
 //! (`?part=`): the script replaces them when an event arrives.

@@ -129,7 +129,7 @@ pub(crate) fn error_response(problem: &ProblemDetails, instead_of_part: bool) ->
     (problem.status_code(), page).into_response()
 }
 
-/// Formats the detail of a problem for people, without hints for programs.
+/// Formats the detail of a problem for humans, without hints for programs.
 fn detail_for_people(detail: &str) -> String {
     let told = detail.split("; GET /").next().unwrap_or(detail);
     let mut letters = told.chars();

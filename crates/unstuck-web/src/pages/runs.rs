@@ -74,7 +74,7 @@ fn list(view: &RunsPage) -> Markup {
     html! {
         section data-part="list" data-about="*" aria-label="Runs" {
             @if view.runs.items.is_empty() && narrowed {
-                (empty_state::empty_state("No runs match.", "Choose another status or project.", None))
+                (empty_state::empty_state("No runs match.", "Change the filters.", None))
             } @else if view.runs.items.is_empty() {
                 (empty_state::empty_state("No runs yet.", "Run any agent or command with unstuck:", Some("unstuck exec -- claude -p 'fix the failing tests'")))
             } @else {

@@ -71,7 +71,9 @@ impl Doer {
             .find(|one| one.id == escalating.session);
         let from = session.and_then(|one| one.model.clone());
         let from = from.ok_or_else(|| {
-            CommandError::Conflict("the model of this session is not known yet".to_owned())
+            CommandError::Conflict(
+                "the model of this session is unknown until its first call".to_owned(),
+            )
         })?;
         let catalog = ModelCatalog::embedded();
         let to = match &escalating.to {

@@ -299,7 +299,7 @@ async fn invalid_tokens_do_not_affect_other_clients() {
     assert_eq!(login(code).await.status, 200, "the right code is good");
 }
 
-/// A person who opens a page gets an HTML page even if access is denied.
+/// A human who opens a page gets an HTML page even if access is denied.
 #[tokio::test]
 async fn people_get_an_html_page_when_access_is_denied() {
     let ground = Ground::with(|options| options.rates.wrong = rate(1)).await;

@@ -29,6 +29,47 @@ use crate::run_title::run_title;
 use crate::sanitized_text::one_line;
 use crate::{async_runtime, clock, shell_completion};
 
+/// Returns the end of the help of a command that answers a request: its examples and exit codes.
+macro_rules! answer_help {
+    ($examples:literal) => {
+        concat!(
+            "Examples:\n",
+            $examples,
+            "\n\nExit codes: those of `unstuck exec` for the resumed run; 0 if the answer ended the run; 1 request not found, ambiguous or already answered, or inside a supervised agent."
+        )
+    };
+}
+
+/// Examples and exit codes of `unstuck reject`.
+pub(crate) const REJECT_HELP: &str = answer_help!(
+    "  unstuck reject                 (the open request of this project)
+  unstuck reject k3v9 --note \"wrong directory\""
+);
+
+/// Examples and exit codes of `unstuck resolve`.
+pub(crate) const RESOLVE_HELP: &str = answer_help!(
+    "  unstuck resolve                (the open request of this project)
+  unstuck resolve --last --note \"logged in again\""
+);
+
+/// Examples and exit codes of `unstuck skip`.
+pub(crate) const SKIP_HELP: &str = answer_help!(
+    "  unstuck skip                   (the open request of this project)
+  unstuck skip k3v9 --note \"not needed\""
+);
+
+/// Examples and exit codes of `unstuck approve-recovery`.
+pub(crate) const APPROVE_RECOVERY_HELP: &str =
+    answer_help!("  unstuck approve-recovery --loop k3v9");
+
+/// Examples and exit codes of `unstuck reject-recovery`.
+pub(crate) const REJECT_RECOVERY_HELP: &str =
+    answer_help!("  unstuck reject-recovery --loop k3v9 --note \"wrong directory\"");
+
+/// Examples and exit codes of `unstuck resolve-recovery`.
+pub(crate) const RESOLVE_RECOVERY_HELP: &str =
+    answer_help!("  unstuck resolve-recovery --loop k3v9 --note \"logged in again\"");
+
 /// Approve the proposed action and continue
 ///
 /// Executes exactly what unstuck has shown. A repair runs once, in the sandbox; then unstuck retries the failed
@@ -40,7 +81,7 @@ use crate::{async_runtime, clock, shell_completion};
   unstuck approve k3v9 --always   (also adds the repair to auto_approve of the
                                    project's unstuck.toml)
 
-Exit codes: as for `unstuck exec`; 1 request not found, ambiguous or already answered, or inside a supervised agent.")]
+Exit codes: those of `unstuck exec` for the resumed run; 1 request not found, ambiguous or already answered, or inside a supervised agent.")]
 pub(crate) struct ApproveArgs {
     #[command(flatten)]
     about: EscalationArgs,
@@ -52,13 +93,6 @@ pub(crate) struct ApproveArgs {
 
 /// Answer a pending request
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "Examples:
-  unstuck inbox                              (open requests and their answers)
-  unstuck reject k3v9 --note \"wrong directory\"
-  unstuck resolve --last --note \"logged in again\"
-  unstuck skip k3v9
-
-Exit codes: as for `unstuck exec`; 0 the answer ended the run; 1 request not found, ambiguous or already answered, or inside a supervised agent.")]
 pub(crate) struct AnswerArgs {
     #[command(flatten)]
     about: EscalationArgs,
@@ -333,7 +367,8 @@ fn abort_all(args: &AbortArgs, session: &CommandContext<'_>, out: &mut Output) -
         let project = abbreviate_home(&project);
         match aborted.count {
             0 => writeln!(out, "nothing to abort in {project}")?,
-            n => writeln!(out, "{n} aborted in {project}")?,
+            1 => writeln!(out, "aborted 1 run in {project}")?,
+            n => writeln!(out, "aborted {n} runs in {project}")?,
         }
     }
     match aborted.errors.into_iter().next() {

@@ -33,7 +33,7 @@ use crate::{async_runtime, clock, environment_variables, escalation_answers};
   unstuck escalate k3v9-2                   (its second session)
   unstuck escalate k3v9 --back              (to the original model)
 
-Exit codes: as for `unstuck exec` for answers; 0 model switched; 1 session not found, already at the most capable model, declined, or inside a supervised agent; 2 confirmation required, but there is no terminal and no --yes."
+Exit codes: 0 if the model was switched; for an answer, those of `unstuck exec` for the resumed run; 1 session not found, already at the most capable model, declined, or inside a supervised agent; 2 confirmation required, but there is no terminal and no --yes."
 )]
 pub(crate) struct EscalateArgs {
     #[command(flatten)]

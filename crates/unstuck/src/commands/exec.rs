@@ -240,7 +240,7 @@ fn request(args: &ExecArgs, config: &Config) -> Result<RunRequest> {
     let nested = args.limits.leaves_retries_to_outer_run();
     if nested {
         policy.enabled = false;
-        origins.insert("enabled".into(), "the outer unstuck run".into());
+        origins.insert("enabled".into(), "an enclosing unstuck run".into());
     }
     let (command, escaped) = escape_command(&args.command);
     let agent = match &args.agent {

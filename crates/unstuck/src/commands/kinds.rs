@@ -82,9 +82,12 @@ fn list(knowledge: &DiagnosisKnowledge, out: &mut Output) -> Result<()> {
     let headings = [
         (
             Category::Transient,
-            "usually passes without a change: retried after a delay",
+            "usually temporary: retried after a delay",
         ),
-        (Category::Systematic, "recurs unless something changes"),
+        (
+            Category::Systematic,
+            "needs a change: retried with another strategy",
+        ),
         (Category::Fatal, "retrying will not help: needs your input"),
         (
             Category::Code,
@@ -92,7 +95,7 @@ fn list(knowledge: &DiagnosisKnowledge, out: &mut Output) -> Result<()> {
         ),
         (
             Category::Unknown,
-            "1 unchanged retry, or 3 for an API call, then needs your input",
+            "1 unchanged retry (3 for API calls), then needs your input",
         ),
         (Category::None, "success, or a normal end"),
     ];

@@ -63,7 +63,7 @@ const MAX_CANDIDATES: usize = 30;
                            --everywhere: of all projects)
   unstuck resume --restart planner    (re-run it and all roles that depend on it)
 
-Exit codes: as for `unstuck exec`; 1 nothing to resume, or several runs match.")]
+Exit codes: those of `unstuck exec` for the resumed run; 1 nothing to resume, or several runs match.")]
 pub(crate) struct ResumeArgs {
     /// Id prefix of the run [default: the only unfinished run of this project]
     #[arg(value_name = "RUN", add = shell_completion::runs())]

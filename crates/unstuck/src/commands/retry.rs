@@ -39,7 +39,7 @@ use crate::{async_runtime, escalation_answers, shell_completion};
   unstuck retry k3v9-2 --context --show          (only shows the prompt)
   unstuck retry --last --say \"skip the slow tests\"
 
-Exit codes: as for `unstuck exec`; 1 nothing to retry, already answered, run active, or inside a supervised agent.")]
+Exit codes: those of `unstuck exec` for the resumed run; 1 nothing to retry, already answered, run active, or inside a supervised agent.")]
 pub(crate) struct RetryArgs {
     /// Id prefix of the request, run or session [default: the open request of this project]
     #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new(), add = shell_completion::runs())]

@@ -106,7 +106,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "ROLE", requires = "resume_from_failure")]
     restart: Vec<String>,
 
-    /// Only report errors of unstuck itself
+    /// Suppress unstuck's own output
     #[arg(long, short, conflicts_with = "verbose")]
     quiet: bool,
 

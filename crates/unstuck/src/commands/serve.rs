@@ -104,7 +104,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "N")]
     retries: Option<u32>,
 
-    /// Only report errors of unstuck itself
+    /// Suppress unstuck's own output
     #[arg(long, short)]
     quiet: bool,
 }

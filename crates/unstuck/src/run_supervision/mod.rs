@@ -85,7 +85,7 @@ impl RunTask<'_> {
         let kept = event_spill::spill(session.store, run, &finished.unrecorded);
         let told = match kept {
             Ok(path) => format!(
-                "cannot record the end of run {run}: the store is still not writable; saved to {} until an unstuck command can record it",
+                "cannot record the end of run {run}: the store is still not writable; saved to {}; the next unstuck command records it",
                 path.display()
             ),
             Err(error) => format!(
@@ -151,7 +151,7 @@ pub(crate) struct PipelineTask<'a> {
     pub(crate) gateway: PrivateGatewayMode,
 }
 
-/// How a pipeline is started.
+/// The way in which a pipeline is started.
 pub(crate) enum PipelineStartMode {
     /// From the beginning.
     Start(RoleSelection),

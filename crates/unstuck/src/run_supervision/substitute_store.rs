@@ -67,7 +67,7 @@ impl SubstituteStore {
                 }
             }
             Err(error) => reporter.warn(&format!(
-                "the store is still not writable ({error:#}); an unstuck command will record the run once it is; until then: unstuck show {} --store {}",
+                "the store is still not writable ({error:#}); an unstuck command will record the run as soon as it is. Show the run with: unstuck show {} --store {}",
                 run.short(),
                 self.location
             )),

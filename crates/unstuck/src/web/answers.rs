@@ -41,7 +41,7 @@ pub(super) async fn answer_escalation(
             let follows = escalation_answers::answer_as(&question, &giving, &session)?;
             Ok(match follows {
                 AnswerEffect::Delivered => "the waiting process continues".to_owned(),
-                AnswerEffect::Recorded => "nothing was blocked by it".to_owned(),
+                AnswerEffect::Recorded => "no run was waiting for it".to_owned(),
                 AnswerEffect::Ended(reason) => format!("the run has ended: {reason}"),
                 AnswerEffect::NeedsResume => match desk.resumes.begin(&question.run) {
                     Some(taken) => {

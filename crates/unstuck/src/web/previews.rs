@@ -86,7 +86,7 @@ fn preview_response(report: PreviewReport) -> RepairPreview {
     let refused = report
         .protected
         .iter()
-        .map(|path| format!("{path} is never applied: unstuck or git would act on it"));
+        .map(|path| format!("{path} is never applied: git or unstuck would execute or obey it"));
     let unsettled = report.changed_during_run.iter();
     let unsettled =
         unsettled.map(|path| format!("{path} was changed by another process in the meantime"));

@@ -121,7 +121,7 @@ fn planned_command_is_shown() {
     Command to continue a conversation
       echo Continue | codex exec --json -m MODEL resume SESSION -
 
-    Words in capitals are placeholders for the settings of a role; unset ones are omitted.
+    UPPERCASE words are settings of a role; unset ones are omitted.
     It has no option for allowed tools: omit `allowed_tools`, and choose its sandbox with args = ["--sandbox", "workspace-write"].
     "#);
     insta::assert_snapshot!(place.run(&["agents", "show", "aider"], "").stdout, @r"
@@ -133,7 +133,7 @@ fn planned_command_is_shown() {
     Command to continue a conversation
       aider --yes-always --no-check-update --no-show-release-notes --no-pretty --model MODEL --restore-chat-history --message-file PROMPT.md
 
-    Words in capitals are placeholders for the settings of a role; unset ones are omitted.
+    UPPERCASE words are settings of a role; unset ones are omitted.
     PROMPT.md contains the prompt.
     It has no option for allowed tools: omit `allowed_tools`, since aider has no tools other than file edits.
     ");
@@ -146,7 +146,7 @@ fn planned_command_is_shown() {
     Command to continue a conversation
       echo Continue | my-agent --model MODEL --session SESSION
 
-    Words in capitals are placeholders for the settings of a role; unset ones are omitted.
+    UPPERCASE words are settings of a role; unset ones are omitted.
     ");
     let claude = place.json(&["agents", "show", "claude", "--json"], "");
     assert_eq!(claude["called"]["stdin"], "Fix the failing tests");

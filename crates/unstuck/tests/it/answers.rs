@@ -119,7 +119,7 @@ fn aborted_run_has_ended() {
     go(&place, &["resume"]).told(1, &[]);
 }
 
-/// Instructions from a person become new context: level 3.
+/// Instructions from a human become new context: level 3.
 #[test]
 fn instructions_are_passed_to_the_agent() {
     let place = asking();
@@ -147,7 +147,7 @@ fn secret_in_an_answer_is_never_stored() {
     assert!(!anywhere(place.folder.path(), secret), "it is on disk");
 }
 
-/// S4-21: a stronger model is chosen by a person, with its cost in the request and in the log.
+/// S4-21: a stronger model is chosen by a human, with its cost in the request and in the log.
 #[test]
 fn stronger_model_can_be_the_answer() {
     let place = asking();
@@ -295,7 +295,7 @@ fn answers_ignore_settings_written_during_the_run() {
     }
 }
 
-/// A person who was not permitted at the start is not permitted by an agent, until the change is accepted.
+/// A human who was not permitted at the start is not permitted by an agent, until the change is accepted.
 #[test]
 fn permitted_users_are_those_of_the_accepted_settings() {
     let place = pipeline("[escalations.answerers]\nskip = [\"somebody-else\"]\n");
@@ -364,7 +364,7 @@ fn kill_between_answer_and_action_loses_nothing() {
         let told = format!("round {round}: {}{}\n{all}", again.stdout, again.stderr);
         assert_eq!(place.events("recovery_approved").len(), 1, "{told}");
         assert!(place.events("recovery_started").len() <= 1, "{told}");
-        // An interrupted repair is not run again: a person is asked.
+        // An interrupted repair is not run again: a human is asked.
         let was_cut_off = place
             .events("recovery_failed")
             .iter()

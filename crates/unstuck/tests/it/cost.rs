@@ -172,7 +172,7 @@ async fn fill(store: &Store) {
     let own = started(
         &client,
         &["(gateway)", "codex_cli_rs/1.2.3"],
-        Some("its client controls the session"),
+        Some("the session is controlled by its client"),
     );
     let noted = [own, call_failed(&client, second(90_000))];
     for event in noted {

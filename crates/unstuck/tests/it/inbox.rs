@@ -203,7 +203,7 @@ fn size(columns: u16, rows: u16) -> Winsize {
     }
 }
 
-/// A person at a terminal of 80×24.
+/// A human at a terminal of 80×24.
 struct Person {
     master: File,
     child: Child,
@@ -272,7 +272,7 @@ impl Person {
     }
 }
 
-/// S0-24, S3-42 in part: after one key the run continues while the person reads the rest.
+/// S0-24, S3-42 in part: after one key the run continues while the human reads the rest.
 #[test]
 fn request_is_opened_and_answered_with_one_key() {
     let place = Place::new();

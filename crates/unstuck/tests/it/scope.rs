@@ -125,7 +125,7 @@ fn crashed_runs_can_be_listed_and_resumed_together() {
     let script = "echo ready; [ -f go ] && echo x >> done && exit 0; sleep 60";
     ended_by(&place, Signal::KILL, &["sh", "-c", script]);
     ended_by(&place, Signal::KILL, &["sh", "-c", script]);
-    // A person stopped this run; it stays stopped.
+    // A human stopped this run; it stays stopped.
     ended_by(&place, Signal::INT, &["sh", "-c", script]);
     let crashed = runs(&place, &["--status", "crashed"]);
     assert_eq!(crashed.as_array().unwrap().len(), 2);
@@ -248,7 +248,7 @@ fn status_fits_one_screen() {
     child.wait().unwrap();
 }
 
-/// Ids that people copy, of a session or a request and in any case, select their run.
+/// Ids that humans copy, of a session or a request and in any case, select their run.
 #[test]
 fn run_is_found_by_session_and_request_ids() {
     let place = asking();
@@ -393,7 +393,7 @@ fn all_requests_of_a_project_can_be_aborted() {
     let aborted = place.run(&["abort", "--all", "--project", "."], "");
     aborted.told(0, &[]);
     assert!(
-        aborted.stdout.ends_with("2 aborted in ~/project\n"),
+        aborted.stdout.ends_with("aborted 2 runs in ~/project\n"),
         "{}",
         aborted.stdout
     );

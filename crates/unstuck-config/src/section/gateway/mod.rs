@@ -83,7 +83,7 @@ pub enum OnLoop {
     Warn,
     /// Add a short note for the model to the next request.
     Note,
-    /// Block the next requests until a person approves them.
+    /// Block the next requests until a human approves them.
     Hold,
     /// Reject all further requests of the session.
     Stop,
@@ -101,7 +101,7 @@ pub enum StreamMode {
     Buffered,
 }
 
-/// `[gateway.budgets]`: spending limits; unlimited where unset.
+/// `[gateway.budgets]`: spending limits; unlimited if unset.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct GatewayBudgets {
@@ -121,7 +121,7 @@ pub struct GatewayBudgets {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnBudgetReached {
-    /// Ask a person; approval grants the same amount again.
+    /// Ask a human; approval grants the same amount again.
     #[default]
     Ask,
     /// Stop the run.

@@ -95,7 +95,7 @@ impl<'a> DecisionBuilder<'a, '_> {
         history.retry_count_at(self.kind, RecoveryLevel::Alternative)
     }
 
-    /// True if a strategy could be used without asking a person.
+    /// True if a strategy could be used without asking a human.
     pub(super) fn is_automatic(&self, one: &RankedStrategy<'a>) -> bool {
         let uses = self
             .input

@@ -25,7 +25,7 @@ pub struct Decision {
     pub action: RecoveryAction,
     /// The strategy from the kind's chain, if one was chosen.
     pub strategy: Option<String>,
-    /// The reason, in one sentence for people.
+    /// The reason, in one sentence for humans.
     pub reason: String,
     /// The number of the retry at this level, from 1; 0 if there is none.
     pub attempt: u32,
@@ -176,7 +176,7 @@ pub enum RecoveryAction {
         /// The end of the wait.
         until: Timestamp,
     },
-    /// Escalate to a person.
+    /// Escalate to a human.
     #[serde(rename = "escalate", alias = "ask")]
     Escalate {
         /// The trigger of the escalation.
@@ -230,16 +230,16 @@ pub enum ConcreteAttemptChange {
         /// The command.
         command: String,
     },
-    /// Add a person's message.
+    /// Add a human's message.
     #[serde(rename = "message", alias = "words")]
     UserMessage(String),
-    /// Replace the prompt by this text from a person.
+    /// Replace the prompt by this text from a human.
     #[serde(rename = "prompt_text", alias = "text")]
     PromptText(String),
 }
 
 impl ConcreteAttemptChange {
-    /// Returns the person's message, if that is the change.
+    /// Returns the human's message, if that is the change.
     pub fn user_message(&self) -> Option<&str> {
         match self {
             Self::UserMessage(words) => Some(words),
@@ -289,7 +289,7 @@ pub struct SkippedStrategy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EscalationTrigger {
-    /// A failure that cannot be recovered from without a person.
+    /// A failure that cannot be recovered from without a human.
     Hiccup,
     /// An action that exceeds the cost limit without approval.
     CostConfirmation,
@@ -309,7 +309,7 @@ pub enum EscalationReason {
     Exhausted,
     /// It is unknown if the operation is safe to repeat.
     NotRepeatable,
-    /// The chain requires a person.
+    /// The chain requires a human.
     Chain,
     /// The stated wait exceeds the limit without approval.
     WaitTooLong,
@@ -343,6 +343,6 @@ pub enum NoRecoveryReason {
     InputNotReplayable,
     /// An outer unstuck process retries it.
     OuterRetries,
-    /// A person uses it interactively at a terminal.
+    /// A human uses it interactively at a terminal.
     Interactive,
 }

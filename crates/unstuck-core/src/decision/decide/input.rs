@@ -185,7 +185,7 @@ pub enum Repeatable {
     InputNotReplayable,
     /// An outer unstuck process retries it.
     OuterRetries,
-    /// A person uses it interactively at a terminal and can start it again.
+    /// A human uses it interactively at a terminal and can start it again.
     Interactive,
 }
 

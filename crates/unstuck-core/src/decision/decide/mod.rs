@@ -1,14 +1,14 @@
 //! The decision about a failure: the four levels, in order.
 //!
 //! - Transient failures are retried unchanged up to their limit (level 1), then the kind's chain is tried (level 2),
-//!   then a person is asked (level 4). The limit is a number of retries, or the time without progress; after that time
-//!   agents are parked and probed before a person is asked.
+//!   then a human is asked (level 4). The limit is a number of retries, or the time without progress; after that time
+//!   agents are parked and probed before a human is asked.
 //! - Systematic failures start with the chain; fatal ones escalate at once.
 //! - An unknown failure gets one plain retry.
 //! - A matching repair that may run comes before any other strategy; one that needs approval comes last, unless its
 //!   proposer waits for an answer.
 //! - `code` and `none` are not handled, and neither is anything while the policy is off.
-//! - Level 3 is only chosen by a person: it is never decided here.
+//! - Level 3 is only chosen by a human: it is never decided here.
 //!
 //! Both levels 1 and 2 have the retry limit of the kind. No strategy is used twice for one kind in an episode, unless
 //! the limit for this kind was explicitly set higher than the length of the chain: then the chain starts again.
@@ -41,7 +41,7 @@ use super::randomness::RandomDraw;
 use super::retry_policy::RetryLimits;
 
 /// The reason shown if an operation may have had an effect and is not retried.
-const MAY_HAVE_HAD_EFFECT: &str = "it may already have had an effect";
+const MAY_HAVE_HAD_EFFECT: &str = "the attempt may already have had an effect";
 
 /// Decides what to do about a failure.
 ///
@@ -213,7 +213,7 @@ impl DecisionBuilder<'_, '_> {
         self.finish(None, RecoveryAction::Stop { why }, reason)
     }
 
-    /// Level 4: escalates to a person.
+    /// Level 4: escalates to a human.
     fn escalate(&mut self, why: EscalationReason) -> Decision {
         let reason = reason::escalation(self.input, why);
         self.escalate_with(why, None, None, reason)

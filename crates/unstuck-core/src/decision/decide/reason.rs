@@ -1,4 +1,4 @@
-//! Reasons of decisions, in one sentence for people who do not know the code.
+//! Reasons of decisions, in one sentence for readers who do not know the code.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -105,7 +105,9 @@ pub(super) fn escalation(s: &DecisionInput<'_>, why: EscalationReason) -> String
         }
         EscalationReason::Exhausted => exhausted(s),
         EscalationReason::NotRepeatable => {
-            format!("{title}: it may already have had an effect; approval required to retry.")
+            format!(
+                "{title}: the attempt may already have had an effect; approval required to retry."
+            )
         }
         EscalationReason::Chain | EscalationReason::Repair | EscalationReason::Trust => {
             format!("{title}: no automatic recovery left.")

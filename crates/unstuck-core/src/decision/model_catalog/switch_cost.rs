@@ -75,7 +75,7 @@ pub enum EstimatedAmount {
 pub struct CostEstimate {
     /// The amount.
     pub amount: EstimatedAmount,
-    /// The formula, for people.
+    /// The formula, for humans.
     pub formula: String,
 }
 
@@ -190,7 +190,7 @@ impl ModelCatalog {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelSwitchReason {
-    /// Requested by a person.
+    /// Requested by a human.
     Manual,
     /// Retries were exhausted.
     AutoAfterRetries,

@@ -21,7 +21,7 @@ use crate::failure::Kind;
 
 use super::backoff::{Backoff, BackoffCurve, Jitter};
 
-/// The limits of recovery before a person is asked.
+/// The limits of recovery before a human is asked.
 ///
 /// Its JSON form is served by the REST API. Keys are parsed in camelCase or snake_case; absent values are those of the
 /// template named by `template`, or of `resilient`. A number of retries without `giveUpAfter` is a count limit.

@@ -130,7 +130,7 @@ fn every_strategy_is_used_and_every_prompt_it_names_exists() {
     }
 }
 
-/// A kind with retries has at least as many strategies that need no person.
+/// A kind with retries has at least as many strategies that need no human.
 #[test]
 fn chains_are_at_least_as_long_as_the_retries() {
     let recovery_knowledge = RecoveryKnowledge::built_in().clone();
@@ -265,7 +265,7 @@ fn fatal_kinds_have_no_retries_and_only_escalate() {
     }
 }
 
-/// S3-45: permissions, disks and memory of the environment are left to a person.
+/// S3-45: permissions, disks and memory of the environment are left to a human.
 #[test]
 fn no_repair_is_built_in_for_permissions_disks_and_memory() {
     let recovery_knowledge = RecoveryKnowledge::built_in().clone();

@@ -21,7 +21,7 @@ pub struct ErrorDetails<'a> {
     pub status: u16,
     /// The name of the failure kind, e.g. `rate_limit_timed`.
     pub code: &'a str,
-    /// The message for a person: the cause and the next step.
+    /// The message for a human: the cause and the next step.
     pub message: &'a str,
     /// The delay before a retry makes sense.
     pub retry_after: Option<Duration>,

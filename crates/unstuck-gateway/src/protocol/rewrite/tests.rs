@@ -218,10 +218,10 @@ fn unusable_response_is_added_with_the_reason() {
             endpoint,
             &bytes(&body.to_string()),
             "{oops",
-            "it is no JSON.",
+            "was not valid JSON",
         ))
     };
-    let complaint = "That answer cannot be used: it is no JSON. Give the same answer again, without that mistake.";
+    let complaint = "Your last answer was not valid JSON. Answer again without this problem.";
     let user = json!({"role": "user", "content": "Hi"});
     let turns = json!([
         user, {"role": "assistant", "content": "{oops"}, {"role": "user", "content": complaint},
@@ -260,7 +260,7 @@ fn response_that_cannot_be_a_message_is_quoted() {
         Endpoint::Messages,
         &body,
         "{oops",
-        "it is no JSON.",
+        "was not valid JSON",
     ));
     assert_eq!(changed["messages"].as_array().map(Vec::len), Some(1));
     let text = changed["messages"][0]["content"].as_str().unwrap();
@@ -272,13 +272,13 @@ fn response_that_cannot_be_a_message_is_quoted() {
         Endpoint::Chat,
         &body,
         " \n",
-        "it was empty.",
+        "was empty",
     ));
     assert_eq!(empty["messages"].as_array().map(Vec::len), Some(2));
     let text = empty["messages"][1]["content"].as_str().unwrap();
     assert_eq!(
         text,
-        "Your last answer cannot be used: it was empty. Answer again, without that mistake."
+        "Your last answer was empty. Answer again without this problem."
     );
 }
 

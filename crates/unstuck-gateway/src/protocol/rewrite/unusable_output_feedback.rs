@@ -16,16 +16,14 @@ object!(Body {
 
 object!(Thinking { kind: "type" });
 
-/// Returns the request with the unusable response and the reason, which completes "That answer cannot be used: …".
+/// Returns the request with the unusable response and the reason, which completes "Your last answer …".
 pub fn with_error_context(
     endpoint: Endpoint,
     body: &Bytes,
     wrong_output: &str,
     why: &str,
 ) -> Bytes {
-    let complaint = format!(
-        "That answer cannot be used: {why} Give the same answer again, without that mistake."
-    );
+    let complaint = format!("Your last answer {why}. Answer again without this problem.");
     // Some APIs reject an empty assistant message.
     let said = if wrong_output.trim().is_empty() {
         None
@@ -38,10 +36,10 @@ pub fn with_error_context(
 /// Returns both as one text, for responses that cannot be an assistant message.
 fn quoted_complaint(wrong_output: &str, why: &str) -> String {
     match wrong_output.trim() {
-        "" => format!("Your last answer cannot be used: {why} Answer again, without that mistake."),
-        wrong => format!(
-            "Your last answer cannot be used: {why} Answer again, without that mistake. It was:\n\n{wrong}"
-        ),
+        "" => format!("Your last answer {why}. Answer again without this problem."),
+        wrong => {
+            format!("Your last answer {why}. Answer again without this problem. It was:\n\n{wrong}")
+        }
     }
 }
 

@@ -67,7 +67,7 @@ fn run_ps(arguments: &[&str]) -> Option<(String, u32)> {
     Some((String::from_utf8_lossy(&output.stdout).into_owned(), pid))
 }
 
-/// Nobody's session is zero, but that is what some processes of the system have.
+/// The session that `ps` reports for some system processes; no user process has it.
 fn session_id(pid: u32) -> Option<u32> {
     let pid = Pid::from_raw(i32::try_from(pid).ok()?);
     let session = nix::unistd::getsid(Some(pid)).ok()?;

@@ -39,7 +39,7 @@ impl PipelineRunner<'_> {
         self.apply_reload(stage, None, keep_roles).await
     }
 
-    /// Returns the project settings that a person has approved since the last reload.
+    /// Returns the project settings that a human has approved since the last reload.
     fn newly_approved_settings(
         &self,
         journal: &RunEventLog<'_>,
@@ -96,7 +96,7 @@ impl PipelineRunner<'_> {
             Ok(mut now) => {
                 now.command.clone_from(&before.command);
                 now.task.clone_from(&before.task);
-                // A person has already seen the difference that they approved.
+                // A human has already seen the difference that they approved.
                 if !is_approved {
                     let raised =
                         now.revert_raised_budgets(&before.to_started_event(self.knowledge.version));
@@ -189,7 +189,7 @@ impl PipelineRunner<'_> {
         }
         if !now.untrusted.is_empty() && (is_wider || before.is_none()) {
             reasons.push(format!(
-                "the project's [recovery] was widened during the run; the changes are ignored until trusted (`unstuck trust`): {}",
+                "[recovery] of the project allows more since the run began; the changes are ignored until trusted (`unstuck trust`): {}",
                 now.untrusted.join("; ")
             ));
         }

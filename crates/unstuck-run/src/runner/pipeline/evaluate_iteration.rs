@@ -18,7 +18,7 @@ const CHECK_TIMEOUT: Duration = Duration::from_mins(30);
 
 /// A goal that is not met.
 struct UnmetGoal {
-    /// The description for people and for the next iteration.
+    /// The description for humans and for the next iteration.
     message: String,
     /// Identifies the same problem in later iterations.
     fingerprint: String,

@@ -505,7 +505,7 @@ impl PipelineRunner<'_> {
         state: &StoreState,
     ) -> Result<(), RunError> {
         if let StoreState::BecameUnwritable(error) = state {
-            let message = format!("{error}: no new roles start until this is fixed");
+            let message = format!("{error}; no new roles start until this is fixed");
             self.with_reporter(|reporter| reporter.warn(&message));
         }
         let mut stop = self.stop.clone();
@@ -580,7 +580,7 @@ impl PipelineRunner<'_> {
 fn nothing_to_run_error(run: &RunId) -> RunError {
     RunError::NotResumable {
         run: run.clone(),
-        why: "its start event is missing".into(),
+        why: "the start event is missing".into(),
     }
 }
 

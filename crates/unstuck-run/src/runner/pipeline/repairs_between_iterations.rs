@@ -19,7 +19,7 @@ use crate::runner::repair::{
 pub(super) enum IterationReadiness {
     /// The next iteration may begin, with these notes for its roles.
     Ready(Vec<String>),
-    /// A person is asked first, or the iteration is evaluated again.
+    /// A human is asked first, or the iteration is evaluated again.
     Blocked,
 }
 
@@ -89,7 +89,7 @@ impl PipelineRunner<'_> {
     fn refused_proposals(&self, stage: &PipelineExecution<'_, '_>) -> Vec<String> {
         stage.journal.with_view(|run| {
             let why = run.repairs.unreported_refusals();
-            why.map(|why| format!("Your recovery.json was rejected as a whole: {why}"))
+            why.map(|why| format!("Your recovery.json is invalid and was ignored: {why}"))
                 .collect()
         })
     }

@@ -91,15 +91,15 @@ impl PipelineRunner<'_> {
         }
         let end = pipeline.run_finished().map(|end| end.outcome);
         let is_done = matches!(end, Some(RunOutcome::Succeeded | RunOutcome::Recovered));
-        (is_done && again.restart.is_empty()).then(|| "it has already succeeded".to_owned())
+        (is_done && again.restart.is_empty()).then(|| "the run has already succeeded".to_owned())
     }
 }
 
 /// Returns the warning that budgets raised in the configuration of a resumed run are not in effect.
 pub(super) fn unapplied_budgets_warning(raised: &[String]) -> String {
     format!(
-        "raised since the run began; takes effect in the next run: {}; to raise the budget of this run, approve \
-         its request (`unstuck approve`)",
+        "budget raised: {}; applies to the next run. To raise the budget of this run, approve its request \
+         (`unstuck approve`)",
         raised.join(", ")
     )
 }
@@ -115,7 +115,7 @@ fn in_effect(changed: &[RoleChange]) -> String {
     });
     let lines: Vec<_> = lines.collect();
     format!(
-        "changed since the run began and now in effect: {}",
+        "now in effect (changed since the run began): {}",
         lines.join("; ")
     )
 }
@@ -136,7 +136,7 @@ fn blocking_changes(
 }
 
 impl PipelineExecution<'_, '_> {
-    /// Returns the evaluation of the previous iteration, unless a person has resumed the run since.
+    /// Returns the evaluation of the previous iteration, unless a human has resumed the run since.
     pub(super) fn previous_iteration(&self) -> Option<IterationFinished> {
         if let Some(newest) = self.last_iteration.borrow().as_ref() {
             return Some(newest.clone());

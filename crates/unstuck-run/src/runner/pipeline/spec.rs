@@ -66,7 +66,7 @@ pub struct PipelineSpec {
 pub struct AcceptedProjectSettings {
     /// The settings in effect; `None` for a run of an older version, which did not record them.
     pub in_effect: Option<ProjectSettingsSnapshot>,
-    /// The settings in the files, which take effect once a person approves them.
+    /// The settings in the files, which take effect once a human approves them.
     pub on_disk: ProjectSettingsSnapshot,
     /// The differences that are not in effect yet.
     pub pending_changes: Vec<ProjectSettingChange>,

@@ -22,7 +22,7 @@ const EVENT_NAMES: [&str; 6] = [
     "recovery_resolved",
 ];
 
-/// A repair that a person has approved before.
+/// A repair that a human has approved before.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PreviouslyApprovedRepair {
     /// The newest proposal of it.

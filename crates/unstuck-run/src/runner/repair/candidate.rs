@@ -25,7 +25,7 @@ pub(crate) struct RepairCandidate {
 }
 
 impl RepairCandidate {
-    /// Returns the candidate of a proposal by an agent or a person.
+    /// Returns the candidate of a proposal by an agent or a human.
     pub(crate) fn from_proposal(
         proposal: &Proposal,
         proposer: Proposer,

@@ -186,7 +186,7 @@ impl RepairCoordinator<'_> {
         content_hash(all.to_string().as_bytes())
     }
 
-    /// Authorizes a repair by the owner's current list, or by a person's approval of exactly what would run.
+    /// Authorizes a repair by the owner's current list, or by a human's approval of exactly what would run.
     pub(in crate::runner) fn authorize(
         &self,
         repair: &RepairRecord,

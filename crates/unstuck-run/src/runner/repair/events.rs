@@ -18,7 +18,7 @@ use crate::runner::excerpt::tail_excerpt;
 /// Largest part of a repair's output that is kept.
 const MAX_OUTPUT_BYTES: usize = 4000;
 
-/// Returns the start event, preceded by the approval if no person has approved it before.
+/// Returns the start event, preceded by the approval if no human has approved it before.
 pub(in crate::runner) fn started_events(
     repair: &RepairRecord,
     allowed: &ApprovedRepair,
@@ -146,7 +146,7 @@ pub(in crate::runner) fn interrupted_event(session: Option<SessionId>, id: &str)
         ..unknown_repair_event(
             session,
             id,
-            "unstuck exited while it was running; it is not re-run".to_owned(),
+            "interrupted because unstuck exited; not re-run".to_owned(),
         )
     }
 }

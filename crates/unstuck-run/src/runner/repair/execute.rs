@@ -65,7 +65,7 @@ impl RepairCoordinator<'_> {
         RepairEnvironment::from_owner(owner, root, &self.settings.env_keep)
     }
 
-    /// Returns the sandbox mode: complete if the sandbox was complete when the repair was planned or shown to a person.
+    /// Returns the sandbox mode: complete if the sandbox was complete when the repair was planned or shown to a human.
     fn sandbox_mode(&self) -> SandboxMode {
         let found = self.context.confinement.get();
         let is_complete = found.is_some_and(|found| found.level == ConfinementLevel::Full);
@@ -126,9 +126,9 @@ impl RepairCoordinator<'_> {
         };
         let looser = match process_scope(command) {
             ProcessScope::Own => None,
-            ProcessScope::Signals => Some("sees and signals other processes"),
+            ProcessScope::Signals => Some("may signal other processes"),
             ProcessScope::Inspect => {
-                Some("inspects other processes, which no complete sandbox allows")
+                Some("needs access to other processes, which the complete sandbox does not allow")
             }
         };
         if let Some(reason) = looser.filter(|_| sandbox == "full") {

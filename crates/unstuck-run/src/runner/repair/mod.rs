@@ -1,7 +1,7 @@
 //! Repairs of the environment: selection, authorization and execution.
 //!
 //! Agents and unstuck itself propose; the command policy ([`unstuck_core::command_policy`]) decides; only commands on
-//! the owner's list, or approved by a person word for word, are run. No repair is tried twice in a run.
+//! the owner's list, or approved by a human word for word, are run. No repair is tried twice in a run.
 
 pub(in crate::runner) mod agent_proposal;
 mod approved_repairs;

@@ -50,7 +50,7 @@ pub(in crate::runner) struct SelectedRepair {
 }
 
 impl SelectedRepair {
-    /// Returns a repair that a person has approved.
+    /// Returns a repair that a human has approved.
     pub(in crate::runner) fn approved_by_human(proposed: RepairProposed) -> Self {
         Self {
             proposed,

@@ -85,7 +85,7 @@ pub(crate) async fn lost_lease_cannot_write(place: &Place) {
         matches!(refused, Err(StoreError::LostLease { .. })),
         "{refused:?}"
     );
-    // Events of people need no lease.
+    // Events of humans need no lease.
     assert_eq!(here.append(more).await.unwrap()[0].seq, 2);
 }
 

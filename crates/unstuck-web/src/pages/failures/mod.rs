@@ -54,7 +54,7 @@ impl FailuresPageQuery {
         format!("{first}T00:00:00Z")
     }
 
-    /// Returns the minutes a person takes to notice a failure and restart; the default is 5.
+    /// Returns the minutes a human takes to notice a failure and restart; the default is 5.
     pub(crate) fn minutes(&self) -> f64 {
         let minutes = self.minutes.parse().ok();
         minutes

@@ -51,7 +51,7 @@ pub(crate) struct RecoverySavings {
 }
 
 impl RecoverySavings {
-    /// Returns the time saved if a person had restarted each run.
+    /// Returns the time saved if a human had restarted each run.
     pub(crate) fn human_minutes(&self, each: f64) -> String {
         let minutes = self.runs as f64 * each;
         if minutes < 120.0 {
@@ -149,7 +149,7 @@ fn recovery_time_chart(view: &FailuresPage) -> Markup {
             @if points.iter().all(|point| point.value.is_none()) { p class="dim" { "No recoveries." } }
             @else {
                 (chart::column_chart(ChartSeries { id: "recovery-time", title: "Median by day", x_label: "Day (UTC)", unit: Unit::Seconds, tone: ChartTone::Plain, points: &points }))
-                p class="small dim" { "Times are upper bounds, because they are counted in ranges."
+                p class="small dim" { "Times are upper bounds of histogram buckets."
                     @if let Some(most) = recovery.p90 { " 90% of recoveries took at most " (time::duration(most)) "." } }
             }
         }
@@ -164,10 +164,10 @@ fn savings(view: &FailuresPage) -> Markup {
             dl class="kv" {
                 dt { "Manual work" }
                 dd { span class="strong" { "≈ " (saved.human_minutes(minutes)) }
-                    div class="small dim" { (money::pluralize(saved.runs, "run")) " that recovered without human input × " (minutes) " minutes to notice and restart each" } }
+                    div class="small dim" { (money::pluralize(saved.runs, "run")) " that recovered without human input × " (minutes) " minutes per manual restart (estimate)" } }
                 dt { "Money" }
                 dd { span class="strong" { "at most " (money::usd(saved.cost_usd)) }
-                    div class="small dim" { "total cost of these runs: restarting them from scratch would have cost at most this much more" } }
+                    div class="small dim" { "total cost of these runs: restarts from scratch would have spent at most this much again" } }
             }
             form class="row" method="get" action="/failures" {
                 @for (name, value) in [("days", view.query.days().to_string()), ("project", view.query.project.clone()), ("model", view.query.model.clone()), ("kind", view.query.kind.clone())] {

@@ -17,7 +17,7 @@ const fn is_finished(it: &SessionResponse) -> bool {
 fn retry_refusal(it: &SessionResponse, may: Permissions) -> Option<&'static str> {
     match it.status {
         _ if it.gateway_client().is_some() => {
-            Some("This session only uses the gateway. Restart the client itself.")
+            Some("This session is a gateway client. Restart the client instead.")
         }
         RunStatus::Running | RunStatus::Waiting if it.supervised => {
             Some("Session is running. Stop it first or wait.")

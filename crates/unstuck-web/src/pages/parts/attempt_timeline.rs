@@ -64,7 +64,7 @@ fn attempt_entry(told: AttemptEntry<'_>, with_roles: bool, now: Timestamp) -> Ma
             p class="small" {
                 @if wait.until > now { span class="strong" { "Retrying " (time::until(wait.until, now)) } }
                 @else { "Waited until " (time::date_time(wait.until)) }
-                span class="dim" { " · " (sanitized_text::one_line(&wait.reason, 300)) @if wait.stated { " · time stated by the server" } @if let Some(reread) = &wait.reread { " · then " (reread.to_string()) } }
+                span class="dim" { " · " (sanitized_text::one_line(&wait.reason, 300)) @if wait.stated { " · server-stated time" } @if let Some(reread) = &wait.reread { " · then " (reread.to_string()) } }
             }
         }
         @if let Some(question) = &attempt.escalation {

@@ -22,7 +22,7 @@ pub(crate) fn prior_attempts(all: &[PriorAttempt]) -> Markup {
     html! {
         @if !all.is_empty() {
             div {
-                p class="label" { "Tried so far" }
+                p class="label" { "Previous attempts" }
                 ol class="small" {
                     @for one in all { li { (sanitized_text::one_line(&one.action, 300)) span class="dim" { " – " (sanitized_text::one_line(&one.failure_reason, 300)) } } }
                 }

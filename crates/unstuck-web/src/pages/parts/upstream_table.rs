@@ -84,8 +84,8 @@ fn lane_limits(lane: &UpstreamStatus, now: Timestamp) -> Markup {
             }
         }
         @if let Some(plan) = &lane.subscription {
-            div class="small nowrap" { (chart::gauge(100.0 - plan.used_percent, 100.0)) " " (format!("{:.0}", 100.0 - plan.used_percent)) " % " span class="dim" { "of the plan left" } @if plan.exhausted { span class="strong" { ", exhausted" } } }
-            div class="small dim" { "plan resets " (time::until(plan.reset, now)) }
+            div class="small nowrap" { (chart::gauge(100.0 - plan.used_percent, 100.0)) " " (format!("{:.0}", 100.0 - plan.used_percent)) " % " span class="dim" { "of the subscription left" } @if plan.exhausted { span class="strong" { ", exhausted" } } }
+            div class="small dim" { "subscription resets " (time::until(plan.reset, now)) }
         }
     }
 }

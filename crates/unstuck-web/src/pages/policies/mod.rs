@@ -129,7 +129,7 @@ const NUMBER_FIELDS: [PolicyField; 7] = [
     PolicyField {
         name: "maxRetries",
         label: "Retries",
-        hint: "After the first attempt: 3 retries are 4 attempts in total. Does not apply to transient failures if a time without progress is set below.",
+        hint: "After the first attempt: 3 retries are 4 attempts in total. Ignored for transient failures if \"Retry without progress for\" is set.",
         range: Some(("0", "1")),
     },
     PolicyField {
@@ -186,7 +186,7 @@ const DURATION_FIELDS: [PolicyField; 3] = [
     PolicyField {
         name: "maxWait",
         label: "Longest stated wait",
-        hint: "Waited for without asking, for example 5h. Empty: no limit.",
+        hint: "Waits up to this long without approval, for example 5h. Empty: no limit.",
         range: None,
     },
 ];
@@ -318,7 +318,7 @@ fn retryable_kinds(policy: &RetryPolicy, refused: Option<&str>) -> Markup {
     html! {
         fieldset disabled[refused.is_some()] {
             legend { "Failures to retry unchanged" }
-            p class="small dim" { "If none is selected, all of these are retried. For the others, the next strategies of their chain are used immediately." }
+            p class="small dim" { "None selected: all. Other kinds go directly to their next strategy." }
             div class="row" {
                 @for kind in transient {
                     label class="check" { input type="checkbox" name="retryableErrors" data-type="item" value=(kind.name()) checked[policy.retryable_errors.contains(kind)]; code { (kind.name()) } }

@@ -65,7 +65,7 @@ fn override_row(table: &str, of: &str, values: &Value) -> Markup {
                 @for (key, label, all) in CHOICE_FIELDS {
                     div class="field" { label for=(name(key)) { (label) }
                         select id=(name(key)) name=(name(key)) data-field=(key) data-type="optional" {
-                            option value="" { "from the policy" }
+                            option value="" { "inherited" }
                             @for one in all { option value=(one) selected[values[key] == *one] { (one) } }
                         } }
                 }

@@ -149,7 +149,7 @@ fn agent_text_is_never_rendered_as_markup() {
     }
 }
 
-/// Bidirectional control characters are made visible wherever a person reads them.
+/// Bidirectional control characters are made visible wherever a human reads them.
 #[test]
 fn misleading_characters_are_visible_on_every_page() {
     let sample = Sample {

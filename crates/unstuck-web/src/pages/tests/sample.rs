@@ -396,7 +396,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
                 reason: self.s("Server overloaded: retrying in 1.2 s (0 s of 30 min)."),
                 fallback: self.o("bedrock"),
                 skipped_upstreams: vec![
-                    self.s("spare was skipped: it cannot call tools, which the request requires"),
+                    self.s("spare was skipped: cannot call tools, which the request requires"),
                 ],
             }],
             outcome: self.o("recovered"),

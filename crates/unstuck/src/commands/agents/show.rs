@@ -100,7 +100,7 @@ impl AgentEntry<'_> {
 
     /// Returns notes that complement the commands.
     fn notes(&self) -> Vec<String> {
-        let capitals = "Words in capitals are placeholders for the settings of a role; unset ones are omitted.";
+        let capitals = "UPPERCASE words are settings of a role; unset ones are omitted.";
         let mut notes = vec![capitals.to_owned()];
         if self.agent.prompt_channel(&[]) == PromptChannel::File {
             notes.push(format!("{PROMPT_FILE} contains the prompt."));

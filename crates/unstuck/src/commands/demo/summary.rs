@@ -81,11 +81,11 @@ fn print_next_steps(
     let commands = [
         (
             session.unstuck_command(&format!("explain {short}")),
-            "why it needs your input",
+            "explain the pending request",
         ),
         (
             session.unstuck_command(&format!("resume {short}")),
-            "answer: the problem is fixed, continue",
+            "mark as fixed and continue",
         ),
         (
             "unstuck exec -- claude -p \"…\"".to_owned(),

@@ -13,9 +13,10 @@ pub(super) fn preview_error(error: PreviewError) -> anyhow::Error {
             refusal(told, "`unstuck preview` lists saved previews")
         }
         PreviewError::Busy { .. } => refusal(told, "retry when it has finished"),
-        PreviewError::Damaged { .. } => {
-            refusal(told, "it cannot be applied and is removed automatically")
-        }
+        PreviewError::Damaged { .. } => refusal(
+            told,
+            "the preview cannot be applied and is removed automatically",
+        ),
         PreviewError::StateInsideProject { .. } => error_with_hint(
             told,
             "use a store outside the project: --store FILE or UNSTUCK_STORE",

@@ -130,7 +130,7 @@ fn changes(report: &PreviewReport, out: &mut Output) -> Result<()> {
     for path in &report.protected {
         writeln!(
             out,
-            "  {YELLOW}never   {path}{YELLOW:#}  not applied: unstuck or git would act on it"
+            "  {YELLOW}never   {path}{YELLOW:#}  never applied: git or unstuck would execute or obey it"
         )?;
     }
     Ok(())

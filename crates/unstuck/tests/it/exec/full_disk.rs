@@ -153,7 +153,7 @@ mod root {
         ));
         assert_eq!(place.text("code"), "0", "{told}");
         assert!(
-            told.contains("until an unstuck command can record it"),
+            told.contains("the next unstuck command records it"),
             "{told}"
         );
         let before: Value = serde_json::from_str(&place.text("before.json")).unwrap();

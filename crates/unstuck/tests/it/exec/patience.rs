@@ -40,7 +40,7 @@ fn command_escalates_at_its_time_limit() {
     assert!(ran > 1, "{ran} executions");
 }
 
-/// An agent is parked instead: people are notified once, and it is probed now and then.
+/// An agent is parked instead: users are notified once, and it is probed now and then.
 #[test]
 fn agent_is_parked_at_its_time_limit() {
     let place = Place::new();

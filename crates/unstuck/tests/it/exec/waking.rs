@@ -191,11 +191,11 @@ fn conversation_is_continued_by_one_run_at_a_time() {
     let lines = place.lines("lines");
     let warned = lines
         .iter()
-        .filter(|line| line.contains("has been continued elsewhere"));
+        .filter(|line| line.contains("was continued elsewhere"));
     assert_eq!(warned.count(), 1, "{lines:?}");
 }
 
-/// A person or an agent that continues the conversation itself has priority.
+/// A human or an agent that continues the conversation itself has priority.
 #[test]
 fn conversation_in_use_elsewhere_is_not_resumed() {
     let place = Place::new();
@@ -220,7 +220,7 @@ fn conversation_in_use_elsewhere_is_not_resumed() {
     assert_eq!(executions(&place), 2);
 }
 
-/// A run that crashes repeatedly without progress is left to a person.
+/// A run that crashes repeatedly without progress is left to a human.
 #[test]
 fn crashing_run_is_not_resumed_endlessly() {
     let place = Place::new();

@@ -1,4 +1,4 @@
-//! Held sessions of `unstuck serve`, and people who release them.
+//! Held sessions of `unstuck serve`, and humans who release them.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -71,7 +71,7 @@ fn looping_session_waits_in_the_inbox_until_released() {
     by_user(&place, HOLDS);
     let serving = serving(&place, &api);
     let (messages, refused) = circle(&serving);
-    for part in ["is in a loop", "unstuck inbox", "x-should-retry: true"] {
+    for part in ["loop detected", "unstuck inbox", "x-should-retry: true"] {
         assert!(refused.contains(part), "{part} in {refused}");
     }
     assert_ne!(post(&serving, &messages).0, 200, "it stays held");
@@ -124,7 +124,7 @@ fn serve_holds_a_repetitive_conversation_by_default() {
     }
     assert_eq!(place.json(&["inbox", "--json"], ""), json!([]));
     let (_, held) = circle(&serving);
-    assert!(held.contains("is in a loop"), "{held}");
+    assert!(held.contains("loop detected"), "{held}");
     assert_eq!(question(&place)["type"], "stuck");
     serving.stop();
 }
@@ -187,7 +187,7 @@ fn aborted_session_stays_rejected() {
     serving.stop();
 }
 
-/// S4-35: with `ask` a person may let a session spend its budget once more, and only with `ask`.
+/// S4-35: with `ask` a human may let a session spend its budget once more, and only with `ask`.
 #[test]
 fn exhausted_budget_waits_in_the_inbox() {
     let once = vec![json!({"role": "user", "content": "hello"})];

@@ -109,7 +109,7 @@ fn untrusted_section_approves_nothing_and_is_reported() {
     assert!(!place.project().join("out").exists());
 }
 
-/// A repair that succeeds but does not help is reported as such, and a person is asked.
+/// A repair that succeeds but does not help is reported as such, and a human is asked.
 #[test]
 fn repair_success_is_decided_by_the_check() {
     let place = project("auto_approve = ['mkdir -p out/reports']");

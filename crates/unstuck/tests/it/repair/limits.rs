@@ -5,7 +5,7 @@ use super::project;
 /// A check that misses another directory each time it runs.
 const ONE_MORE: &str = "n=$(ls -d out* 2>/dev/null | wc -l); [ $n -ge 9 ] && exit 0; python3 -c \"open('out$n/x', 'w')\"";
 
-/// S3-19, S3-41: above the maximum number a person is asked.
+/// S3-19, S3-41: above the maximum number a human is asked.
 #[test]
 fn automatic_repairs_are_limited() {
     let entries: Vec<_> = (0..6).map(|n| format!("'mkdir -p out{n}'")).collect();

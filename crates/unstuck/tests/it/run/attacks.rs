@@ -245,7 +245,7 @@ fn resume_compares_the_configuration_before_using_it() {
     }
 }
 
-/// A person at a terminal sees the difference and confirms it once; anything but a clear yes runs nothing.
+/// A human at a terminal sees the difference and confirms it once; anything but a clear yes runs nothing.
 #[test]
 fn terminal_shows_the_difference_and_asks_for_confirmation() {
     for (typed, is_run) in [("y", true), ("", false), ("n", false)] {

@@ -72,7 +72,7 @@ fn failed_session_is_retried_with_its_error_and_instructions() {
     client.post(&format!("{session}/retry"), &json!({})).is(409);
 }
 
-/// S4-06: a person may replace the whole prompt.
+/// S4-06: a human may replace the whole prompt.
 #[test]
 fn edited_prompt_is_sent_unchanged() {
     let place = failed();

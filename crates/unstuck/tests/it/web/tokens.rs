@@ -1,4 +1,4 @@
-//! Tests of API tokens: created by people, stored as hashes, revoked.
+//! Tests of API tokens: created by humans, stored as hashes, revoked.
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;

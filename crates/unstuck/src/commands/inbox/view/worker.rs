@@ -83,7 +83,7 @@ pub(super) enum AnswerFollowUp {
     Started,
     /// The run is not active, and no process could be started.
     NotStarted(String),
-    /// Nothing was blocked.
+    /// No run was waiting for the answer.
     Nothing,
     /// The run has ended.
     Ended,

@@ -204,7 +204,7 @@ async fn policy_summary_follows_the_form() {
     desk.close().await;
 }
 
-/// Types into a field like a person, replacing its content.
+/// Types into a field like a human, replacing its content.
 async fn type_into(desk: &Desk, selector: &str, text: &str) {
     let select = format!(
         "(() => {{ const it = document.querySelector('{selector}'); it.focus(); it.select(); return true; }})()"
