@@ -40,7 +40,7 @@ use unstuck_core::event::{ApiCallOutcome, ApiCallRecord, CallHeld, CallResumed, 
 use unstuck_core::{Diagnosis, FailureLayer, Kind, Timestamp};
 
 use self::budget::CallBudget;
-use self::call_recorder::CallRecorder;
+use self::call_recorder::{CallRecorder, SharedProbe};
 use self::on_failure::{RetryPause, StepAfterFailure};
 use self::response_timeout::TimeoutInputs;
 use self::retry_state::RetryState;
@@ -170,6 +170,7 @@ impl GatewayCall {
                         .wait_before_retry(&mut tries, wait.wait_for, wait.delay, kind)
                         .await;
                     account.add_wait(start.elapsed());
+                    self.begin_probe(&mut account, &tries, rested, false);
                     if rested == RetryWaitEnd::TimeUp {
                         let left = wait.remaining_after(start.elapsed());
                         let broken = Some(*broken);
@@ -248,6 +249,7 @@ impl GatewayCall {
         let rested = self.wait_before_retry(tries, wait.wait_for, wait.delay, diagnosis.kind);
         let rested = rested.await;
         account.add_wait(start.elapsed());
+        self.begin_probe(account, tries, rested, false);
         let is_over = rested == RetryWaitEnd::TimeUp;
         is_over.then(|| {
             let left = wait.remaining_after(start.elapsed());
@@ -283,6 +285,7 @@ impl GatewayCall {
         let rested = self.wait_for_upstream(tries, Duration::ZERO, Kind::NetworkError, true);
         let rested = rested.await;
         account.add_wait(start.elapsed());
+        self.begin_probe(account, tries, rested, true);
         (rested == RetryWaitEnd::TimeUp).then(|| {
             let pause = RetryPause {
                 delay: Duration::ZERO,
@@ -297,6 +300,20 @@ impl GatewayCall {
             );
             self.ask_client_to_retry(account, tries, None, diagnosis, pause)
         })
+    }
+
+    /// Notes that the next attempt is the shared probe, if its wait ended so.
+    fn begin_probe(
+        &self,
+        account: &mut CallRecorder,
+        tries: &RetryState,
+        rested: RetryWaitEnd,
+        needs_whole_response: bool,
+    ) {
+        account.probe = (rested == RetryWaitEnd::Probe).then(|| SharedProbe {
+            url: self.upstream_url(tries),
+            needs_whole_response,
+        });
     }
 
     /// Returns a hash of the request, to recognize it when it is sent again.
@@ -518,6 +535,7 @@ impl GatewayCall {
             reader: reading,
         } = whole;
         self.mark_upstream_up(account);
+        account.end_probe(true);
         account.limits = self.rate_limits(&head);
         account.record.status = head.status.as_u16();
         account.add_sent_bytes(body.len());
@@ -532,6 +550,7 @@ impl GatewayCall {
         opened: StartedStream,
     ) -> Response<ResponseBody> {
         self.mark_upstream_up(&account);
+        account.end_probe(false);
         account.limits = self.rate_limits(&opened.head);
         account.record.status = opened.head.status.as_u16();
         account.record.is_stream = true;
@@ -658,6 +677,7 @@ impl GatewayCall {
             permit: None,
             limits: ResponseRateLimits::default(),
             wasted_usage: None,
+            probe: None,
             has_tools: self.request.tools,
             request: None,
             was_held: Arc::clone(&self.was_held),

@@ -80,6 +80,7 @@ impl GatewayCall {
         if let Some(permit) = account.permit.take() {
             permit.release_failed(diagnosis.kind, diagnosis.retry_after, &seen);
         }
+        account.fail_probe(diagnosis.kind);
         if CircuitBreaker::counts_as_outage(diagnosis.kind) {
             self.state
                 .health

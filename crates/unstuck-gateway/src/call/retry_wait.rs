@@ -26,6 +26,8 @@ const WAVE_INTERVAL: Duration = Duration::from_secs(1);
 pub(super) enum RetryWaitEnd {
     /// The next attempt may be made.
     Over,
+    /// The next attempt may be made: it is the probe on behalf of all calls that wait for the upstream.
+    Probe,
     /// The client does not wait any longer.
     TimeUp,
 }
@@ -34,8 +36,8 @@ pub(super) enum RetryWaitEnd {
 enum ProbeAnswer {
     /// The caller may probe.
     Probe,
-    /// The upstream has recovered.
-    Recovered,
+    /// The upstream has recovered at this time.
+    Recovered(Timestamp),
     /// No probe is allowed before this time.
     Wait(Timestamp),
 }
@@ -112,7 +114,7 @@ impl GatewayCall {
             }
             if now >= ask {
                 match self.request_probe(&url, since).await {
-                    ProbeAnswer::Probe | ProbeAnswer::Recovered => return RetryWaitEnd::Over,
+                    ProbeAnswer::Probe | ProbeAnswer::Recovered(_) => return RetryWaitEnd::Over,
                     ProbeAnswer::Wait(next) => ask = now + next.since(clock::timestamp_now()),
                 }
             }
@@ -133,13 +135,15 @@ impl GatewayCall {
         let health = self.state.health.get(&url);
         let (mut since, start) = (clock::timestamp_now(), Instant::now());
         let mut until = start + wait;
-        let is_down = CircuitBreaker::counts_as_outage(kind);
+        // A wait for the permit ends once another call got through; the wait that a rate limit states does not.
+        let mut ends_on_recovery = CircuitBreaker::counts_as_outage(kind);
         let mut heard = health.subscribe();
         heard.mark_unchanged();
         loop {
             let deadline = self.deadline();
             if until.min(deadline) > Instant::now() {
-                let slept = self.sleep_until(until.min(deadline), &url, since, is_down, &mut heard);
+                let until = until.min(deadline);
+                let slept = self.sleep_until(until, &url, since, ends_on_recovery, &mut heard);
                 if slept.await && self.await_wave(&health, deadline).await {
                     return self.end_of_wait(deadline);
                 }
@@ -151,8 +155,9 @@ impl GatewayCall {
                 return RetryWaitEnd::Over;
             }
             match self.request_probe(&url, since).await {
-                ProbeAnswer::Probe => return RetryWaitEnd::Over,
-                ProbeAnswer::Recovered => {
+                ProbeAnswer::Probe => return RetryWaitEnd::Probe,
+                ProbeAnswer::Recovered(at) => {
+                    health.mark_recovered(at);
                     if self.await_wave(&health, deadline).await {
                         return self.end_of_wait(deadline);
                     }
@@ -161,6 +166,7 @@ impl GatewayCall {
                 ProbeAnswer::Wait(next) => {
                     self.notify_held(next, kind, RetryAfterSource::Guess);
                     until = Instant::now() + next.since(clock::timestamp_now());
+                    ends_on_recovery = true;
                 }
             }
         }
@@ -180,10 +186,10 @@ impl GatewayCall {
         until: Instant,
         url: &str,
         since: Timestamp,
-        is_down: bool,
+        ends_on_recovery: bool,
         heard: &mut watch::Receiver<Option<Timestamp>>,
     ) -> bool {
-        if !is_down {
+        if !ends_on_recovery {
             tokio::time::sleep_until(until).await;
             return false;
         }
@@ -208,9 +214,11 @@ impl GatewayCall {
     async fn request_probe(&self, url: &str, since: Timestamp) -> ProbeAnswer {
         let (now, every) = (clock::timestamp_now(), self.state.settings.probe_every);
         match self.state.recorder.claim_probe(url, now, every).await {
-            Some(slot) if slot.recovered.is_some_and(|at| at > since) => ProbeAnswer::Recovered,
-            Some(slot) if slot.is_granted => ProbeAnswer::Probe,
-            Some(slot) => ProbeAnswer::Wait(slot.next),
+            Some(slot) => match slot.recovered.filter(|at| *at > since) {
+                Some(at) => ProbeAnswer::Recovered(at),
+                None if slot.is_granted => ProbeAnswer::Probe,
+                None => ProbeAnswer::Wait(slot.next),
+            },
             None => match self.state.health.get(url).claim_probe(now, every) {
                 Ok(()) => ProbeAnswer::Probe,
                 Err(next) => ProbeAnswer::Wait(next),
@@ -221,7 +229,7 @@ impl GatewayCall {
     /// Waits for a slot among the released calls; returns true if the upstream has not failed again meanwhile.
     async fn await_wave(&self, health: &UpstreamHealth, deadline: Instant) -> bool {
         self.sleep_for_wave(health.next_wave(), deadline).await;
-        !health.is_failing()
+        !health.has_failed_again()
     }
 
     /// Releases waiting calls in waves, so that a recovering upstream is not hit by all at once.
