@@ -134,7 +134,7 @@ impl GatewayCall {
                 continue;
             }
             let waited = Instant::now();
-            let entered = self.acquire_permit(&tries).await;
+            let entered = self.acquire_permit(&mut tries).await;
             account.add_wait(waited.elapsed());
             let permit = match entered {
                 Ok(permit) => permit,
@@ -262,7 +262,7 @@ impl GatewayCall {
     async fn await_probe(
         &self,
         account: &mut CallRecorder,
-        tries: &RetryState,
+        tries: &mut RetryState,
     ) -> Option<Response<ResponseBody>> {
         let broken = self.session.broken_streams();
         let is_patient = self.session.policy().give_up_after.is_some();
@@ -282,8 +282,7 @@ impl GatewayCall {
             return None;
         }
         let start = Instant::now();
-        let rested = self.wait_for_upstream(tries, Duration::ZERO, Kind::NetworkError, true);
-        let rested = rested.await;
+        let rested = self.wait_for_probe(tries, Kind::NetworkError).await;
         account.add_wait(start.elapsed());
         self.begin_probe(account, tries, rested, true);
         (rested == RetryWaitEnd::TimeUp).then(|| {
@@ -394,7 +393,10 @@ impl GatewayCall {
         }
     }
 
-    async fn acquire_permit(&self, tries: &RetryState) -> Result<AdmissionPermit, AdmissionWait> {
+    async fn acquire_permit(
+        &self,
+        tries: &mut RetryState,
+    ) -> Result<AdmissionPermit, AdmissionWait> {
         let upstream = &self.state.settings.upstreams[tries.target.upstream];
         let key = match &upstream.key {
             Some(key) => key.reveal().as_bytes(),
@@ -409,6 +411,9 @@ impl GatewayCall {
             attempt: tries.attempt,
             tokens: self.request.prompt_tokens,
         };
+        if std::mem::take(&mut tries.is_requested) {
+            return Ok(lane.acquire_on_request(ask));
+        }
         let other = self.select_fallback(tries, Kind::ServerOverloaded);
         let has_other = other.target.is_some();
         let limits = &self.state.settings.limits;
@@ -431,8 +436,10 @@ impl GatewayCall {
             };
             self.notify_held(waits.until, kind, source);
         };
-        lane.acquire(&self.session.name(), ask, patience, tell)
-            .await
+        let (name, since) = (self.session.name(), clock::timestamp_now());
+        let entering = lane.acquire(&name, ask, patience, tell);
+        let entered = self.unless_requested(since, entering).await;
+        entered.unwrap_or_else(|| Ok(lane.acquire_on_request(ask)))
     }
 
     /// Returns true if the target may be used before its fallback: a failing upstream is used only now and then.
@@ -450,6 +457,7 @@ impl GatewayCall {
 
     /// Records that the call is sent, if a hold was recorded.
     fn notify_resumed(&self) {
+        self.session.call_waits().remove(&self.id);
         if !self.is_waiting.swap(false, Ordering::Relaxed) {
             return;
         }
@@ -465,6 +473,7 @@ impl GatewayCall {
     pub(super) fn notify_held(&self, until: Timestamp, kind: Kind, source: RetryAfterSource) {
         self.was_held.store(true, Ordering::Relaxed);
         self.is_waiting.store(true, Ordering::Relaxed);
+        self.session.call_waits().extend(&self.id, until, kind);
         let held = CallHeld {
             session: self.session.setup().session.clone(),
             call: self.id.clone(),
@@ -706,6 +715,13 @@ impl GatewayCall {
                 cost_usd: None,
             },
         })
+    }
+}
+
+impl Drop for GatewayCall {
+    /// It is answered, or its client went away.
+    fn drop(&mut self) {
+        self.session.call_waits().remove(&self.id);
     }
 }
 

@@ -374,6 +374,7 @@ impl GatewayCall {
         decision: Decision,
         now: Timestamp,
     ) -> StepAfterFailure {
+        tries.give_up_at = decision.give_up_at;
         let wait = match way {
             FailoverAction::GiveUp(_) => {
                 return StepAfterFailure::GiveUp(GiveUpReason {

@@ -1,11 +1,12 @@
 //! The wait between two attempts: limited by the client's deadline, ended early when the upstream recovers, and after a
 //! while only with the probe permit that all waiting calls share.
 
+use std::future::Future;
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
-use unstuck_core::decision::{CircuitBreaker, NetworkStatus, WaitPurpose};
+use unstuck_core::decision::{CallWait, CircuitBreaker, NetworkStatus, WaitPurpose};
 use unstuck_core::diagnosis::RetryAfterSource;
 use unstuck_core::network_symptom::{NetworkSymptom, find_symptom, is_known_host};
 use unstuck_core::{Kind, Timestamp};
@@ -14,6 +15,7 @@ use super::GatewayCall;
 use super::retry_state::RetryState;
 use super::upstream_error::UpstreamError;
 use crate::clock;
+use crate::recorder::SessionEventKind;
 use crate::upstream_health::UpstreamHealth;
 
 /// The interval for checking whether another process saw the upstream recover, or whether the network is back.
@@ -70,7 +72,7 @@ impl GatewayCall {
         }
     }
 
-    /// Waits until the next attempt is allowed; a wait for the network uses up no limit.
+    /// Waits until the next attempt is allowed, or requested by a person; a wait for the network uses up no limit.
     pub(super) async fn wait_before_retry(
         &self,
         tries: &mut RetryState,
@@ -78,17 +80,58 @@ impl GatewayCall {
         wait: Duration,
         kind: Kind,
     ) -> RetryWaitEnd {
-        if wait_for != WaitPurpose::Network {
+        let start = clock::timestamp_now();
+        let shown = CallWait {
+            until: start.after(wait),
+            kind,
+            wait_purpose: wait_for,
+            give_up_at: tries.give_up_at,
+        };
+        self.session.call_waits().set(&self.id, shown);
+        let is_for_network = wait_for == WaitPurpose::Network;
+        let waiting = async {
+            if is_for_network {
+                return self.await_network(tries, wait).await;
+            }
             // While the client would retry by itself, the call probes on its behalf.
             let is_shared = self.client_retry_time(tries).is_none();
-            return self.wait_for_upstream(tries, wait, kind, is_shared).await;
-        }
-        let start = clock::timestamp_now();
-        let rested = self.await_network(tries, wait).await;
+            self.wait_for_upstream(tries, wait, kind, is_shared).await
+        };
+        let rested = self.unless_requested(start, waiting).await;
         let now = clock::timestamp_now();
-        tries.history.record_actual_start(now);
-        self.session.add_offline_gap(start, now.since(start));
-        rested
+        tries.is_requested = rested.is_none();
+        if is_for_network || tries.is_requested {
+            tries.history.record_actual_start(now);
+        }
+        if is_for_network {
+            self.session.add_offline_gap(start, now.since(start));
+        }
+        rested.unwrap_or(RetryWaitEnd::Over)
+    }
+
+    /// Waits for a probe permit, or until a person requests the attempt.
+    pub(super) async fn wait_for_probe(&self, tries: &mut RetryState, kind: Kind) -> RetryWaitEnd {
+        let waiting = self.wait_for_upstream(tries, Duration::ZERO, kind, true);
+        let rested = self.unless_requested(clock::timestamp_now(), waiting).await;
+        tries.is_requested = rested.is_none();
+        rested.unwrap_or(RetryWaitEnd::Over)
+    }
+
+    /// Waits; returns `None` once a person requests the next attempt at once.
+    pub(super) async fn unless_requested<T>(
+        &self,
+        since: Timestamp,
+        waiting: impl Future<Output = T>,
+    ) -> Option<T> {
+        tokio::select! {
+            biased;
+            ended = waiting => Some(ended),
+            () = self.session.call_waits().retry_requested(since) => {
+                let told = SessionEventKind::RetryRequested;
+                self.state.events.publish(&self.session, told);
+                None
+            }
+        }
     }
 
     /// Waits until the network is back. If it only seems to be down, the upstream is still probed now and then.
@@ -124,7 +167,7 @@ impl GatewayCall {
 
     /// Waits until the next attempt is allowed after a failure of that kind, and for a probe permit where these are
     /// shared.
-    pub(super) async fn wait_for_upstream(
+    async fn wait_for_upstream(
         &self,
         tries: &RetryState,
         wait: Duration,

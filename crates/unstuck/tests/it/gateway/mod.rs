@@ -35,7 +35,7 @@ fn asked(api: &FaultServer) -> usize {
 }
 
 /// Installs a `claude` that calls its API once per execution, and stores only the id of its conversation.
-fn claude(place: &Place) {
+pub(crate) fn claude(place: &Place) {
     let unstuck = env!("CARGO_BIN_EXE_unstuck");
     place.tool(
         "claude",
