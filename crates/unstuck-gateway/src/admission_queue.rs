@@ -179,6 +179,16 @@ impl AdmissionQueue {
         })
     }
 
+    /// Admits a call that a person wants to be tried now, past the queue.
+    pub(crate) fn acquire_on_request(self: &Arc<Self>, ask: AdmissionRequest) -> AdmissionPermit {
+        let now = clock::timestamp_now();
+        self.state().lane.admit_on_request(ask, now);
+        AdmissionPermit {
+            lane: Some(Arc::clone(self)),
+            is_on_request: true,
+        }
+    }
+
     /// Reports the reason of the wait, and again when it gets longer; never returns.
     async fn notify_wait(
         &self,
@@ -271,12 +281,15 @@ impl Drop for QueuedCall<'_> {
 /// The permit to send one attempt to an upstream, released with its result.
 pub(crate) struct AdmissionPermit {
     lane: Option<Arc<AdmissionQueue>>,
+    /// True if a person wanted the attempt, in spite of what held it back.
+    is_on_request: bool,
 }
 
 impl AdmissionPermit {
     fn new(lane: &Arc<AdmissionQueue>) -> Self {
         Self {
             lane: Some(Arc::clone(lane)),
+            is_on_request: false,
         }
     }
 
@@ -294,7 +307,14 @@ impl AdmissionPermit {
         tokens: u64,
         took: Duration,
     ) {
-        self.release(|lane| lane.on_success(seen, tokens, took, clock::timestamp_now()));
+        let is_on_request = self.is_on_request;
+        self.release(|lane| {
+            let now = clock::timestamp_now();
+            if is_on_request {
+                lane.end_stated_limits(now);
+            }
+            lane.on_success(seen, tokens, took, now);
+        });
     }
 
     /// Releases the permit after a failure.

@@ -25,6 +25,7 @@
 mod admission_queue;
 mod call;
 mod call_cutoff;
+mod call_waits;
 mod client_response_body;
 mod clock;
 mod coalescing_waker;

@@ -95,6 +95,8 @@ pub struct SessionEvent {
 /// The kind of a session event.
 #[derive(Debug, Clone)]
 pub enum SessionEventKind {
+    /// A held call is retried at once, as a person requested.
+    RetryRequested,
     /// A call failed and is retried.
     Retrying {
         /// The diagnosis of the failure.

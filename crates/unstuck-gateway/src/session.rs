@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use unstuck_core::agent::is_conversation_id;
-use unstuck_core::decision::IdleInterval;
+use unstuck_core::decision::{CallWait, IdleInterval};
 use unstuck_core::event::{ApiCallOutcome, BudgetReached, LastApiCall, RunId, SessionId};
 use unstuck_core::{Diagnosis, Kind, RetryPolicy, Timestamp};
 
 use crate::call::RetryLaterState;
+use crate::call_waits::CallWaits;
 use crate::loop_detection::{
     ApiLoopDetector, ApiLoopKind, ApiLoopSignal, ConversationId, LoopDetectionLimits,
 };
@@ -64,6 +65,7 @@ pub(crate) struct HeldConversation {
 pub struct GatewaySession {
     setup: SessionSetup,
     name: Arc<str>,
+    call_waits: CallWaits,
     state: Mutex<GatewaySessionState>,
 }
 
@@ -177,6 +179,7 @@ impl GatewaySession {
         let (spent, policy) = (setup.spent, Arc::new(setup.policy.clone()));
         Self {
             name: setup.name.as_str().into(),
+            call_waits: CallWaits::default(),
             setup,
             state: Mutex::new(GatewaySessionState {
                 policy,
@@ -223,6 +226,21 @@ impl GatewaySession {
     /// Returns the retry policy.
     pub fn policy(&self) -> Arc<RetryPolicy> {
         Arc::clone(&self.state().policy)
+    }
+
+    /// Returns the wait of the held call that is due next, if one is held.
+    pub fn next_call_wait(&self, now: Timestamp) -> Option<CallWait> {
+        self.call_waits.next(now)
+    }
+
+    /// Retries the calls at once that have been held since before a time, as a person requested: one attempt each.
+    pub fn retry_held_calls(&self, at: Timestamp) {
+        self.call_waits.request_retry(at);
+    }
+
+    /// Returns the waits of its held calls.
+    pub(crate) fn call_waits(&self) -> &CallWaits {
+        &self.call_waits
     }
 
     pub(crate) fn set_policy(&self, policy: Arc<RetryPolicy>) {

@@ -30,6 +30,8 @@ struct HealthState {
     /// The time of the first failure; `None` while it answers.
     failing_since: Option<Timestamp>,
     next_probe: Option<Timestamp>,
+    /// True if a request was refused or broke off since the latest success or recovery.
+    has_failed_again: bool,
     /// The time when it may be used again before its fallback; `None` while it answers.
     next_turn: Option<Timestamp>,
     /// The last postponement.
@@ -62,6 +64,17 @@ impl UpstreamHealth {
     /// Records a failure that means the upstream is down.
     pub(crate) fn record_failure(&self, now: Timestamp) {
         self.state().failing_since.get_or_insert(now);
+    }
+
+    /// Records a request that was refused by a limit, or whose response broke off: those still waiting go on waiting.
+    pub(crate) fn record_setback(&self) {
+        self.state().has_failed_again = true;
+    }
+
+    /// Returns true if the latest request failed in a way for which others wait.
+    pub(crate) fn has_failed_again(&self) -> bool {
+        let state = self.state();
+        state.has_failed_again || state.failing_since.is_some()
     }
 
     /// Postpones the next use before the fallback, longer each time.
@@ -100,6 +113,7 @@ impl UpstreamHealth {
             let mut state = self.state();
             state.next_turn = None;
             state.last_postponement = Duration::ZERO;
+            state.has_failed_again = false;
             if state.failing_since.take().is_none() {
                 return false;
             }
@@ -114,6 +128,7 @@ impl UpstreamHealth {
         self.recovered.send_if_modified(|known| {
             let is_news = known.is_none_or(|known| known < at);
             if is_news {
+                self.state().has_failed_again = false;
                 self.woken_count.store(0, Ordering::Relaxed);
                 *known = Some(at);
             }
@@ -204,5 +219,20 @@ mod tests {
         health.record_failure(at(6));
         health.record_success(at(7));
         assert_eq!(health.next_wave(), 0);
+    }
+
+    #[test]
+    fn a_setback_stops_the_release_until_the_next_success() {
+        let health = UpstreamHealthMap::default().get("u");
+        health.mark_recovered(at(1));
+        health.record_setback();
+        assert!(health.has_failed_again() && !health.is_failing());
+        health.mark_recovered(at(1));
+        assert!(health.has_failed_again(), "this recovery was before it");
+        health.mark_recovered(at(2));
+        assert!(!health.has_failed_again());
+        health.record_setback();
+        health.record_success(at(3));
+        assert!(!health.has_failed_again());
     }
 }

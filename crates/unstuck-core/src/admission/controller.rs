@@ -187,6 +187,22 @@ impl AdmissionController {
         }
     }
 
+    /// Admits a call that a person wants to be tried now, whatever holds it back; it counts as in flight.
+    pub fn admit_on_request(&mut self, ask: AdmissionRequest, now: Timestamp) {
+        self.on_admitted(ask, now);
+    }
+
+    /// Records that a call admitted on request succeeded: the limits that the server stated before are over. To be
+    /// called before [`Self::on_success`].
+    pub fn end_stated_limits(&mut self, now: Timestamp) {
+        self.cool_down = None;
+        // The slow start that was planned for the end of the limit begins now.
+        self.rate_controller
+            .restart(RESTART_SHARE_AFTER_COOL_DOWN, now);
+        self.subscription = self.subscription.filter(|plan| !plan.is_exhausted);
+        self.quota_windows = QuotaWindows::default();
+    }
+
     /// Returns the reason and end of a hold for a call now; none if it would be admitted. Counts nothing.
     pub fn hold_reason(
         &mut self,

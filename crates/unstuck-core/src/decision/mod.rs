@@ -4,6 +4,7 @@
 //! same [`Decision`], so that it can be tested by properties, replayed from the log, and used for what-if questions.
 
 mod backoff;
+mod call_wait;
 mod circuit_breaker;
 mod decide;
 mod model_catalog;
@@ -15,6 +16,7 @@ mod strategy_ranking;
 mod success_rates;
 
 pub use backoff::{Backoff, BackoffCurve, Jitter, delay_until_reset};
+pub use call_wait::CallWait;
 pub use circuit_breaker::{CircuitBreaker, CircuitBreakerSettings, CircuitState};
 pub use decide::{
     ConcreteAttemptChange, CurrentModel, Decision, DecisionInput, EligibleAction, EscalationReason,

@@ -68,11 +68,20 @@ enum SessionPhase {
     Ready,
     Running,
     Failed,
-    Waiting(Timestamp),
+    Waiting(CurrentWait),
     Repairing,
     AwaitingHuman,
     NotRetried,
     Done,
+}
+
+/// The wait in progress.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct CurrentWait {
+    since: Timestamp,
+    until: Timestamp,
+    /// True if it continues the wait of an API call that was held when the attempt was interrupted.
+    is_of_held_call: bool,
 }
 
 /// The recovery state of a session.
@@ -235,7 +244,7 @@ impl SessionState {
                 self.on_attempt_ended(&attempt.end, recorded.at);
                 self.phase = SessionPhase::Done;
             }
-            Event::DecisionMade(made) => self.on_decision(&made.decision),
+            Event::DecisionMade(made) => self.on_decision(&made.decision, recorded.at),
             Event::RepairApproved(repair) if repair.source == ApprovalSource::Human => {
                 self.overrides
                     .on_repair_approved(&repair.id, &repair.command);
@@ -244,6 +253,8 @@ impl SessionState {
                 self.on_wait_ended(recorded.at);
                 self.phase = SessionPhase::Ready;
             }
+            // The gateway retries its held calls at once.
+            Event::WaitEnded(_) => self.held_calls.clear(),
             Event::SessionParked(_) => self.is_parked = true,
             Event::RepairStarted(_) => {
                 self.on_wait_ended(recorded.at);
@@ -292,10 +303,15 @@ impl SessionState {
     fn on_wait_ended(&mut self, at: Timestamp) {
         self.wait_for = WaitPurpose::Retry;
         self.give_up_at = None;
-        if matches!(self.phase, SessionPhase::Waiting(_))
+        if let SessionPhase::Waiting(wait) = self.phase
             && let Some(history) = &mut self.history
         {
-            history.record_actual_start(at);
+            if wait.is_of_held_call {
+                // No retry of the history waited: the latest one may have worked for long before.
+                history.record_idle(wait.since, at.since(wait.since));
+            } else {
+                history.record_actual_start(at);
+            }
         }
     }
 
@@ -407,7 +423,11 @@ impl SessionState {
     /// Returns the phase after an interruption: the wait of a held API call still applies.
     fn phase_while_held(&self, at: Timestamp) -> SessionPhase {
         match self.held_calls.values().max() {
-            Some(until) if *until > at => SessionPhase::Waiting(*until),
+            Some(until) if *until > at => SessionPhase::Waiting(CurrentWait {
+                since: at,
+                until: *until,
+                is_of_held_call: true,
+            }),
             _ => SessionPhase::Ready,
         }
     }
@@ -450,7 +470,7 @@ impl SessionState {
         });
     }
 
-    fn on_decision(&mut self, decision: &Decision) {
+    fn on_decision(&mut self, decision: &Decision, at: Timestamp) {
         self.level = self.level.max(decision.level);
         if let (Some(attempt), Some(history)) = (decision.to_retry_record(0.0), &mut self.history) {
             history.record(attempt);
@@ -461,7 +481,11 @@ impl SessionState {
         self.give_up_at = decision.give_up_at;
         self.phase = match decision.action {
             RecoveryAction::Retry { until, .. } | RecoveryAction::Change { until, .. } => {
-                SessionPhase::Waiting(until)
+                SessionPhase::Waiting(CurrentWait {
+                    since: at,
+                    until,
+                    is_of_held_call: false,
+                })
             }
             RecoveryAction::Escalate { .. } => SessionPhase::AwaitingHuman,
             RecoveryAction::Stop { .. } => SessionPhase::NotRetried,
@@ -474,7 +498,7 @@ impl SessionState {
             return NextSessionStep::Finished;
         }
         match self.phase {
-            SessionPhase::Waiting(until) if now < until => NextSessionStep::Wait(until),
+            SessionPhase::Waiting(wait) if now < wait.until => NextSessionStep::Wait(wait.until),
             SessionPhase::Ready | SessionPhase::Waiting(_)
                 if self.overrides.pending_repair().is_some() =>
             {
@@ -501,8 +525,16 @@ impl SessionState {
 
     /// Returns the start of the current wait.
     pub fn waiting_since(&self) -> Option<Timestamp> {
-        let newest = self.history.as_ref()?.attempts.last()?;
-        matches!(self.phase, SessionPhase::Waiting(_)).then_some(newest.at)
+        match self.phase {
+            SessionPhase::Waiting(wait) => Some(wait.since),
+            SessionPhase::Ready
+            | SessionPhase::Running
+            | SessionPhase::Failed
+            | SessionPhase::Repairing
+            | SessionPhase::AwaitingHuman
+            | SessionPhase::NotRetried
+            | SessionPhase::Done => None,
+        }
     }
 
     /// Returns the time when its conversation was last active.

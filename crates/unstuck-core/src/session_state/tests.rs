@@ -714,6 +714,72 @@ fn the_wait_of_a_held_api_call_survives_a_crash() {
     assert_eq!(world.finished().outcome, RunOutcome::Succeeded);
 }
 
+/// Creates a failed call that is held for some time.
+fn call_held_for(world: &World, delay: Duration) -> CallFailed {
+    let mut decided = World::new(standard(), [Kind::RateLimit]);
+    decided.until_attempt(1);
+    let made = decided.log.iter().find_map(|one| match &one.event {
+        Event::DecisionMade(made) => Some(made.decision.clone()),
+        _ => None,
+    });
+    let mut decision = made.unwrap();
+    let until = world.now.after(delay);
+    decision.action = RecoveryAction::Retry { until, delay };
+    let session = &world.recovery.spec().session;
+    call_failed(session, Kind::RateLimitTimed, decision)
+}
+
+/// What ended an earlier wait does not end this one.
+#[test]
+fn the_wait_of_a_held_api_call_begins_when_its_attempt_was_interrupted() {
+    let hour = Duration::from_secs(3600);
+    for failures in [vec![], vec![(Kind::NetworkError, AttemptUsage::default())]] {
+        let mut world = World::new(resilient(), []);
+        world.failures = failures.into();
+        if !world.failures.is_empty() {
+            world.until_attempt(1);
+            let session = Some(world.recovery.spec().session.clone());
+            let by = WaitEndCause::Network;
+            world.happen(WaitEnded { session, by });
+        }
+        world.start();
+        // It works for an hour before its call is held.
+        world.now = world.now.after(hour);
+        world.happen(Box::new(call_held_for(&world, hour * 2)));
+        let idle_before = world.recovery.history().map(|one| one.idle_intervals.len());
+        world.crash();
+        world.now = world.now.after(Duration::from_secs(5));
+        assert!(world.step(), "the interruption is noted");
+        assert_eq!(world.recovery.waiting_since(), Some(world.now));
+        let since = world.now;
+        assert!(world.step(), "it waits");
+        world.start();
+        let history = world.recovery.history();
+        assert_eq!(idle_before.is_some(), history.is_some());
+        if let Some(history) = history {
+            let idle: Vec<_> = history.idle_intervals.iter().map(|one| one.at).collect();
+            assert_eq!(idle, [since], "only the wait, not the work before it");
+        }
+    }
+}
+
+/// A person who requests a retry while a call is held does not want to wait after a crash either.
+#[test]
+fn a_held_api_call_that_a_person_released_is_not_waited_for_after_a_crash() {
+    let mut world = World::new(standard(), []);
+    world.start();
+    world.happen(Box::new(call_held_for(&world, Duration::from_secs(5400))));
+    let session = Some(world.recovery.spec().session.clone());
+    let by = WaitEndCause::Person;
+    world.happen(WaitEnded { session, by });
+    world.crash();
+    assert!(world.step(), "the interruption is noted");
+    assert_eq!(
+        world.recovery.next_step(world.now),
+        NextSessionStep::Attempt
+    );
+}
+
 /// A lost conversation costs one attempt, and never causes an escalation or a loop.
 #[test]
 fn a_lost_conversation_is_replaced_at_once() {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use hyper::http::response::Parts;
 use tokio::time::Instant;
 use unstuck_core::admission::ResponseRateLimits;
-use unstuck_core::decision::TokenUsage;
+use unstuck_core::decision::{CircuitBreaker, TokenUsage};
 use unstuck_core::duration::to_millis;
 use unstuck_core::event::{ApiCallOutcome, ApiCallRecord, FinishReason, LastApiCall};
 use unstuck_core::{Diagnosis, Event, Kind};
@@ -22,6 +22,15 @@ use crate::recorder::SessionEventKind;
 use crate::session::GatewaySession;
 use crate::state::GatewayState;
 use crate::usage::{CallUsage, sum_tokens};
+
+/// The probe that a call makes on behalf of all calls that wait for an upstream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SharedProbe {
+    /// The URL of the upstream.
+    pub(super) url: String,
+    /// True if only a whole response shows that the upstream has recovered: before, responses broke off.
+    pub(super) needs_whole_response: bool,
+}
 
 /// The record of a call in progress.
 pub(crate) struct CallRecorder {
@@ -44,6 +53,8 @@ pub(crate) struct CallRecorder {
     pub(super) limits: ResponseRateLimits,
     /// The usage and cost in USD of unusable responses.
     pub(super) wasted_usage: Option<(TokenUsage, f64)>,
+    /// The shared probe, if the current attempt is one.
+    pub(super) probe: Option<SharedProbe>,
     pub(super) is_finished: bool,
 }
 
@@ -68,6 +79,7 @@ impl CallRecorder {
 
     /// Records a response that was passed on completely.
     pub(crate) fn finish(&mut self, reading: &ResponseReader) {
+        self.end_probe(true);
         let said = reading.summary();
         let tokens = said.tokens.map_or(0, |tokens| tokens.input + tokens.output);
         if let Some(permit) = self.permit.take() {
@@ -85,8 +97,36 @@ impl CallRecorder {
         self.write_record();
     }
 
+    /// Wakes the calls that wait for the upstream if the current attempt is their probe and shows that it is back.
+    pub(crate) fn end_probe(&mut self, is_whole: bool) {
+        let is_shown = |probe: &mut SharedProbe| is_whole || !probe.needs_whole_response;
+        if let Some(probe) = self.probe.take_if(is_shown) {
+            let now = clock::timestamp_now();
+            self.state.health.get(&probe.url).mark_recovered(now);
+            let recorder = &self.state.recorder;
+            recorder.record_upstream_recovery(&probe.url, now);
+        }
+    }
+
+    /// Records that the upstream refused or broke off the current attempt, so that released calls wait again.
+    pub(crate) fn fail_probe(&mut self, kind: Kind) {
+        self.probe = None;
+        let is_waited_for = CircuitBreaker::is_outage(kind)
+            || matches!(kind, Kind::RateLimit | Kind::RateLimitTimed);
+        let mut upstreams = self.state.settings.upstreams.iter();
+        let name = &self.record.upstream;
+        if let Some(upstream) = upstreams
+            .find(|one| one.name == *name)
+            .filter(|_| is_waited_for)
+        {
+            let url = upstream.base.to_string();
+            self.state.health.get(&url).record_setback();
+        }
+    }
+
     /// Records a complete but unusable response; its cost is still counted.
     pub(crate) fn discard(&mut self, kind: Kind, reading: &ResponseReader) {
+        self.end_probe(true);
         let said = reading.summary();
         let tokens = said.tokens.map_or(0, |tokens| tokens.input + tokens.output);
         if let Some(permit) = self.permit.take() {
@@ -109,6 +149,7 @@ impl CallRecorder {
         reading: &ResponseReader,
     ) -> ErrorResponse {
         let diagnosis = self.state.diagnose(&broken.failure);
+        self.fail_probe(diagnosis.kind);
         if let Some(permit) = self.permit.take() {
             permit.release_failed(diagnosis.kind, diagnosis.retry_after, &self.limits);
         }

@@ -40,7 +40,7 @@ use unstuck_core::event::{ApiCallOutcome, ApiCallRecord, CallHeld, CallResumed, 
 use unstuck_core::{Diagnosis, FailureLayer, Kind, Timestamp};
 
 use self::budget::CallBudget;
-use self::call_recorder::CallRecorder;
+use self::call_recorder::{CallRecorder, SharedProbe};
 use self::on_failure::{RetryPause, StepAfterFailure};
 use self::response_timeout::TimeoutInputs;
 use self::retry_state::RetryState;
@@ -136,7 +136,7 @@ impl GatewayCall {
                 continue;
             }
             let waited = Instant::now();
-            let entered = self.acquire_permit(&tries).await;
+            let entered = self.acquire_permit(&mut tries).await;
             account.add_wait(waited.elapsed());
             let permit = match entered {
                 Ok(permit) => permit,
@@ -172,6 +172,7 @@ impl GatewayCall {
                         .wait_before_retry(&mut tries, wait.wait_for, wait.delay, kind)
                         .await;
                     account.add_wait(start.elapsed());
+                    self.begin_probe(&mut account, &tries, rested, false);
                     if rested == RetryWaitEnd::TimeUp {
                         let left = wait.remaining_after(start.elapsed());
                         let broken = Some(*broken);
@@ -250,6 +251,7 @@ impl GatewayCall {
         let rested = self.wait_before_retry(tries, wait.wait_for, wait.delay, diagnosis.kind);
         let rested = rested.await;
         account.add_wait(start.elapsed());
+        self.begin_probe(account, tries, rested, false);
         let is_over = rested == RetryWaitEnd::TimeUp;
         is_over.then(|| {
             let left = wait.remaining_after(start.elapsed());
@@ -262,7 +264,7 @@ impl GatewayCall {
     async fn await_probe(
         &self,
         account: &mut CallRecorder,
-        tries: &RetryState,
+        tries: &mut RetryState,
     ) -> Option<Response<ResponseBody>> {
         let broken = self.session.broken_streams();
         let is_patient = self.session.policy().give_up_after.is_some();
@@ -282,9 +284,9 @@ impl GatewayCall {
             return None;
         }
         let start = Instant::now();
-        let rested = self.wait_for_upstream(tries, Duration::ZERO, Kind::NetworkError, true);
-        let rested = rested.await;
+        let rested = self.wait_for_probe(tries, Kind::NetworkError).await;
         account.add_wait(start.elapsed());
+        self.begin_probe(account, tries, rested, true);
         (rested == RetryWaitEnd::TimeUp).then(|| {
             let pause = RetryPause {
                 delay: Duration::ZERO,
@@ -299,6 +301,20 @@ impl GatewayCall {
             );
             self.ask_client_to_retry(account, tries, None, diagnosis, pause)
         })
+    }
+
+    /// Notes that the next attempt is the shared probe, if its wait ended so.
+    fn begin_probe(
+        &self,
+        account: &mut CallRecorder,
+        tries: &RetryState,
+        rested: RetryWaitEnd,
+        needs_whole_response: bool,
+    ) {
+        account.probe = (rested == RetryWaitEnd::Probe).then(|| SharedProbe {
+            url: self.upstream_url(tries),
+            needs_whole_response,
+        });
     }
 
     /// Returns a hash of the request, to recognize it when it is sent again.
@@ -390,7 +406,10 @@ impl GatewayCall {
         }
     }
 
-    async fn acquire_permit(&self, tries: &RetryState) -> Result<AdmissionPermit, AdmissionWait> {
+    async fn acquire_permit(
+        &self,
+        tries: &mut RetryState,
+    ) -> Result<AdmissionPermit, AdmissionWait> {
         let upstream = &self.state.settings.upstreams[tries.target.upstream];
         let key = match &upstream.key {
             Some(key) => key.reveal().as_bytes(),
@@ -405,6 +424,9 @@ impl GatewayCall {
             attempt: tries.attempt,
             tokens: self.request.prompt_tokens,
         };
+        if std::mem::take(&mut tries.is_requested) {
+            return Ok(lane.acquire_on_request(ask));
+        }
         let other = self.select_fallback(tries, Kind::ServerOverloaded);
         let has_other = other.target.is_some();
         let limits = &self.state.settings.limits;
@@ -427,8 +449,10 @@ impl GatewayCall {
             };
             self.notify_held(waits.until, kind, source);
         };
-        lane.acquire(&self.session.name(), ask, patience, tell)
-            .await
+        let (name, since) = (self.session.name(), clock::timestamp_now());
+        let entering = lane.acquire(&name, ask, patience, tell);
+        let entered = self.unless_requested(since, entering).await;
+        entered.unwrap_or_else(|| Ok(lane.acquire_on_request(ask)))
     }
 
     /// Returns true if the target may be used before its fallback: a failing upstream is used only now and then.
@@ -446,6 +470,7 @@ impl GatewayCall {
 
     /// Records that the call is sent, if a hold was recorded.
     fn notify_resumed(&self) {
+        self.session.call_waits().remove(&self.id);
         if !self.is_waiting.swap(false, Ordering::Relaxed) {
             return;
         }
@@ -461,6 +486,7 @@ impl GatewayCall {
     pub(super) fn notify_held(&self, until: Timestamp, kind: Kind, source: RetryAfterSource) {
         self.was_held.store(true, Ordering::Relaxed);
         self.is_waiting.store(true, Ordering::Relaxed);
+        self.session.call_waits().extend(&self.id, until, kind);
         let held = CallHeld {
             session: self.session.setup().session.clone(),
             call: self.id.clone(),
@@ -531,6 +557,7 @@ impl GatewayCall {
             reader: reading,
         } = whole;
         self.mark_upstream_up(account);
+        account.end_probe(true);
         account.limits = self.rate_limits(&head);
         account.record.status = head.status.as_u16();
         account.add_sent_bytes(body.len());
@@ -545,6 +572,7 @@ impl GatewayCall {
         opened: StartedStream,
     ) -> Response<ResponseBody> {
         self.mark_upstream_up(&account);
+        account.end_probe(false);
         account.limits = self.rate_limits(&opened.head);
         account.record.status = opened.head.status.as_u16();
         account.record.is_stream = true;
@@ -671,6 +699,7 @@ impl GatewayCall {
             permit: None,
             limits: ResponseRateLimits::default(),
             wasted_usage: None,
+            probe: None,
             has_tools: self.request.tools,
             request: None,
             was_held: Arc::clone(&self.was_held),
@@ -699,6 +728,13 @@ impl GatewayCall {
                 cost_usd: None,
             },
         })
+    }
+}
+
+impl Drop for GatewayCall {
+    /// It is answered, or its client went away.
+    fn drop(&mut self) {
+        self.session.call_waits().remove(&self.id);
     }
 }
 

@@ -80,6 +80,7 @@ impl GatewayCall {
         if let Some(permit) = account.permit.take() {
             permit.release_failed(diagnosis.kind, diagnosis.retry_after, &seen);
         }
+        account.fail_probe(diagnosis.kind);
         if CircuitBreaker::is_outage(diagnosis.kind) {
             self.state
                 .health
@@ -373,6 +374,7 @@ impl GatewayCall {
         decision: Decision,
         now: Timestamp,
     ) -> StepAfterFailure {
+        tries.give_up_at = decision.give_up_at;
         let wait = match way {
             FailoverAction::GiveUp(_) => {
                 return StepAfterFailure::GiveUp(GiveUpReason {

@@ -32,6 +32,10 @@ pub(crate) struct RetryState {
     pub(crate) rounds: u32,
     /// The target to start with when the client returns, if it is not the first.
     pub(crate) next_target: Option<UpstreamTarget>,
+    /// True if a person wants the next attempt to be made at once.
+    pub(crate) is_requested: bool,
+    /// The time at which retries end if there is no progress, if they are bounded by time.
+    pub(crate) give_up_at: Option<Timestamp>,
 }
 
 /// The state kept for a request whose client was asked to retry later.
@@ -64,6 +68,8 @@ impl RetryState {
             was_failing: false,
             rounds: 0,
             next_target: None,
+            is_requested: false,
+            give_up_at: None,
         }
     }
 

@@ -1,11 +1,12 @@
 //! The wait between two attempts: limited by the client's deadline, ended early when the upstream recovers, and after a
 //! while only with the probe permit that all waiting calls share.
 
+use std::future::Future;
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
-use unstuck_core::decision::{CircuitBreaker, NetworkStatus, WaitPurpose};
+use unstuck_core::decision::{CallWait, CircuitBreaker, NetworkStatus, WaitPurpose};
 use unstuck_core::diagnosis::RetryAfterSource;
 use unstuck_core::network_symptom::{NetworkSymptom, find_symptom, is_known_host};
 use unstuck_core::{Kind, Timestamp};
@@ -14,6 +15,7 @@ use super::GatewayCall;
 use super::retry_state::RetryState;
 use super::upstream_error::UpstreamError;
 use crate::clock;
+use crate::recorder::SessionEventKind;
 use crate::upstream_health::UpstreamHealth;
 
 /// The interval for checking whether another process saw the upstream recover, or whether the network is back.
@@ -26,6 +28,8 @@ const WAVE_INTERVAL: Duration = Duration::from_secs(1);
 pub(super) enum RetryWaitEnd {
     /// The next attempt may be made.
     Over,
+    /// The next attempt may be made: it is the probe on behalf of all calls that wait for the upstream.
+    Probe,
     /// The client does not wait any longer.
     TimeUp,
 }
@@ -34,8 +38,8 @@ pub(super) enum RetryWaitEnd {
 enum ProbeAnswer {
     /// The caller may probe.
     Probe,
-    /// The upstream has recovered.
-    Recovered,
+    /// The upstream has recovered at this time.
+    Recovered(Timestamp),
     /// No probe is allowed before this time.
     Wait(Timestamp),
 }
@@ -68,7 +72,7 @@ impl GatewayCall {
         }
     }
 
-    /// Waits until the next attempt is allowed; a wait for the network uses up no limit.
+    /// Waits until the next attempt is allowed, or requested by a person; a wait for the network uses up no limit.
     pub(super) async fn wait_before_retry(
         &self,
         tries: &mut RetryState,
@@ -76,17 +80,58 @@ impl GatewayCall {
         wait: Duration,
         kind: Kind,
     ) -> RetryWaitEnd {
-        if wait_for != WaitPurpose::Network {
+        let start = clock::timestamp_now();
+        let shown = CallWait {
+            until: start.after(wait),
+            kind,
+            wait_purpose: wait_for,
+            give_up_at: tries.give_up_at,
+        };
+        self.session.call_waits().set(&self.id, shown);
+        let is_for_network = wait_for == WaitPurpose::Network;
+        let waiting = async {
+            if is_for_network {
+                return self.await_network(tries, wait).await;
+            }
             // While the client would retry by itself, the call probes on its behalf.
             let is_shared = self.client_retry_time(tries).is_none();
-            return self.wait_for_upstream(tries, wait, kind, is_shared).await;
-        }
-        let start = clock::timestamp_now();
-        let rested = self.await_network(tries, wait).await;
+            self.wait_for_upstream(tries, wait, kind, is_shared).await
+        };
+        let rested = self.unless_requested(start, waiting).await;
         let now = clock::timestamp_now();
-        tries.history.record_actual_start(now);
-        self.session.add_offline_gap(start, now.since(start));
-        rested
+        tries.is_requested = rested.is_none();
+        if is_for_network || tries.is_requested {
+            tries.history.record_actual_start(now);
+        }
+        if is_for_network {
+            self.session.add_offline_gap(start, now.since(start));
+        }
+        rested.unwrap_or(RetryWaitEnd::Over)
+    }
+
+    /// Waits for a probe permit, or until a person requests the attempt.
+    pub(super) async fn wait_for_probe(&self, tries: &mut RetryState, kind: Kind) -> RetryWaitEnd {
+        let waiting = self.wait_for_upstream(tries, Duration::ZERO, kind, true);
+        let rested = self.unless_requested(clock::timestamp_now(), waiting).await;
+        tries.is_requested = rested.is_none();
+        rested.unwrap_or(RetryWaitEnd::Over)
+    }
+
+    /// Waits; returns `None` once a person requests the next attempt at once.
+    pub(super) async fn unless_requested<T>(
+        &self,
+        since: Timestamp,
+        waiting: impl Future<Output = T>,
+    ) -> Option<T> {
+        tokio::select! {
+            biased;
+            ended = waiting => Some(ended),
+            () = self.session.call_waits().retry_requested(since) => {
+                let told = SessionEventKind::RetryRequested;
+                self.state.events.publish(&self.session, told);
+                None
+            }
+        }
     }
 
     /// Waits until the network is back. If it only seems to be down, the upstream is still probed now and then.
@@ -112,7 +157,7 @@ impl GatewayCall {
             }
             if now >= ask {
                 match self.request_probe(&url, since).await {
-                    ProbeAnswer::Probe | ProbeAnswer::Recovered => return RetryWaitEnd::Over,
+                    ProbeAnswer::Probe | ProbeAnswer::Recovered(_) => return RetryWaitEnd::Over,
                     ProbeAnswer::Wait(next) => ask = now + next.since(clock::timestamp_now()),
                 }
             }
@@ -122,7 +167,7 @@ impl GatewayCall {
 
     /// Waits until the next attempt is allowed after a failure of that kind, and for a probe permit where these are
     /// shared.
-    pub(super) async fn wait_for_upstream(
+    async fn wait_for_upstream(
         &self,
         tries: &RetryState,
         wait: Duration,
@@ -133,13 +178,15 @@ impl GatewayCall {
         let health = self.state.health.get(&url);
         let (mut since, start) = (clock::timestamp_now(), Instant::now());
         let mut until = start + wait;
-        let is_down = CircuitBreaker::is_outage(kind);
+        // A wait for the permit ends once another call got through; the wait that a rate limit states does not.
+        let mut ends_on_recovery = CircuitBreaker::is_outage(kind);
         let mut heard = health.subscribe();
         heard.mark_unchanged();
         loop {
             let deadline = self.deadline();
             if until.min(deadline) > Instant::now() {
-                let slept = self.sleep_until(until.min(deadline), &url, since, is_down, &mut heard);
+                let until = until.min(deadline);
+                let slept = self.sleep_until(until, &url, since, ends_on_recovery, &mut heard);
                 if slept.await && self.await_wave(&health, deadline).await {
                     return self.end_of_wait(deadline);
                 }
@@ -151,8 +198,9 @@ impl GatewayCall {
                 return RetryWaitEnd::Over;
             }
             match self.request_probe(&url, since).await {
-                ProbeAnswer::Probe => return RetryWaitEnd::Over,
-                ProbeAnswer::Recovered => {
+                ProbeAnswer::Probe => return RetryWaitEnd::Probe,
+                ProbeAnswer::Recovered(at) => {
+                    health.mark_recovered(at);
                     if self.await_wave(&health, deadline).await {
                         return self.end_of_wait(deadline);
                     }
@@ -161,6 +209,7 @@ impl GatewayCall {
                 ProbeAnswer::Wait(next) => {
                     self.notify_held(next, kind, RetryAfterSource::Guess);
                     until = Instant::now() + next.since(clock::timestamp_now());
+                    ends_on_recovery = true;
                 }
             }
         }
@@ -180,10 +229,10 @@ impl GatewayCall {
         until: Instant,
         url: &str,
         since: Timestamp,
-        is_down: bool,
+        ends_on_recovery: bool,
         heard: &mut watch::Receiver<Option<Timestamp>>,
     ) -> bool {
-        if !is_down {
+        if !ends_on_recovery {
             tokio::time::sleep_until(until).await;
             return false;
         }
@@ -208,9 +257,11 @@ impl GatewayCall {
     async fn request_probe(&self, url: &str, since: Timestamp) -> ProbeAnswer {
         let (now, every) = (clock::timestamp_now(), self.state.settings.probe_every);
         match self.state.recorder.claim_probe(url, now, every).await {
-            Some(slot) if slot.recovered.is_some_and(|at| at > since) => ProbeAnswer::Recovered,
-            Some(slot) if slot.is_granted => ProbeAnswer::Probe,
-            Some(slot) => ProbeAnswer::Wait(slot.next),
+            Some(slot) => match slot.recovered.filter(|at| *at > since) {
+                Some(at) => ProbeAnswer::Recovered(at),
+                None if slot.is_granted => ProbeAnswer::Probe,
+                None => ProbeAnswer::Wait(slot.next),
+            },
             None => match self.state.health.get(url).claim_probe(now, every) {
                 Ok(()) => ProbeAnswer::Probe,
                 Err(next) => ProbeAnswer::Wait(next),
@@ -221,7 +272,7 @@ impl GatewayCall {
     /// Waits for a slot among the released calls; returns true if the upstream has not failed again meanwhile.
     async fn await_wave(&self, health: &UpstreamHealth, deadline: Instant) -> bool {
         self.sleep_for_wave(health.next_wave(), deadline).await;
-        !health.is_failing()
+        !health.has_failed_again()
     }
 
     /// Releases waiting calls in waves, so that a recovering upstream is not hit by all at once.

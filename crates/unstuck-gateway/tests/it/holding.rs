@@ -95,6 +95,69 @@ async fn waiting_calls_share_one_probe() {
     assert!(probes <= 6, "{probes} probes of ten calls in 2.5 s");
 }
 
+/// Sends requests of several sessions at the same time.
+async fn post_all(ground: &Ground, sessions: usize) -> Vec<Reply> {
+    let asked = (0..sessions).map(|number| async move {
+        let path = format!("/s/agent-{number}{}", APIS[1].path);
+        ground.post(&path, APIS[1].body).await
+    });
+    let all = tokio::time::timeout(Duration::from_secs(60), join_all(asked));
+    all.await
+        .expect("one probe got through: nobody waits for the next")
+}
+
+/// A probe that gets through a rate limit releases all other calls, long before the next probe would be due.
+#[tokio::test]
+async fn one_probe_through_a_rate_limit_releases_all_waiting_calls() {
+    let set = |settings: &mut GatewaySettings| {
+        patient(settings);
+        // One attempt each, and one ahead of the client.
+        settings.client_retries.waits = Vec::new();
+        settings.probe_every = Duration::from_secs(3600);
+    };
+    let limited = format!("[[step]]\nstatus = {{ code = 429 }}\ntimes = 12\n\n{GOOD}");
+    let ground = Ground::with(OpenAi, &[&limited], set).await;
+    for reply in post_all(&ground, 6).await {
+        assert!(reply.body.contains("[DONE]"), "{reply:?}");
+    }
+}
+
+/// Starts four sessions, each of whose streams has broken off twice: their next attempts share a probe.
+async fn with_broken_streams(cuts: usize, probe_every: Duration) -> Ground {
+    let set = |settings: &mut GatewaySettings| {
+        patient(settings);
+        settings.client_retries.waits = Vec::new();
+        settings.probe_every = probe_every;
+    };
+    let cut = format!("[[step]]\ncut_at = {{ after = 2 }}\ntimes = {cuts}\n\n{GOOD}");
+    let ground = Ground::with(OpenAi, &[&cut], set).await;
+    for _ in 0..2 {
+        post_all(&ground, 4).await;
+    }
+    ground
+}
+
+/// A whole response of one session releases all others whose streams broke off.
+#[tokio::test]
+async fn one_whole_response_ends_the_wait_for_broken_streams() {
+    let ground = with_broken_streams(8, Duration::from_secs(3600)).await;
+    for reply in post_all(&ground, 4).await {
+        assert!(reply.body.contains("[DONE]"), "{reply:?}");
+    }
+}
+
+/// A probe whose stream begins and breaks off again releases nobody.
+#[tokio::test]
+async fn a_stream_that_breaks_off_again_releases_no_other_call() {
+    let ground = with_broken_streams(9, Duration::from_secs(2)).await;
+    let replies = post_all(&ground, 4).await;
+    let whole = replies.iter().filter(|one| one.body.contains("[DONE]"));
+    assert_eq!(whole.count(), 3, "{replies:?}");
+    let requests = ground.upstreams[0].requests();
+    let pause = requests[9].at.since(requests[8].at);
+    assert!(pause > Duration::from_millis(1500), "{pause:?}");
+}
+
 /// While the client would retry by itself, at most one attempt more than its own is made on its behalf.
 #[tokio::test]
 async fn attempts_follow_the_clients_own_schedule() {

@@ -1,6 +1,6 @@
 //! Wait times and their reasons: silent upstreams, the clock of a session, a missing network, and visible waits.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_util::future::join_all;
 use hyper::Method;
@@ -8,9 +8,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use unstuck_core::agent::ClientRetries;
-use unstuck_core::decision::{Jitter, WaitPurpose};
+use unstuck_core::decision::{CallWait, Jitter, WaitPurpose};
 use unstuck_core::event::{ApiCallOutcome, CallFailed, CallHeld};
-use unstuck_core::{Event, Kind, RetryPolicy};
+use unstuck_core::{Event, Kind, RetryPolicy, Timestamp};
 use unstuck_gateway::protocol::Protocol::OpenAi;
 use unstuck_gateway::{GatewaySettings, Upstream};
 use unstuck_network::NetworkProbe;
@@ -384,4 +384,89 @@ async fn queued_call_is_visible() {
         _ => None,
     });
     assert_eq!(resumed.await, held.call);
+}
+
+/// Sets a hold that outlasts a stated wait of ten minutes.
+fn holding(settings: &mut GatewaySettings) {
+    patient(settings);
+    settings.limits.hold = Duration::from_secs(3600);
+}
+
+#[expect(clippy::disallowed_methods, reason = "the gateway uses the real clock")]
+fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap())
+}
+
+impl Ground {
+    /// Waits until a call is held after this number of requests, and returns its wait.
+    async fn held_after(&self, requests: usize) -> CallWait {
+        let looking = async {
+            loop {
+                let wait = self
+                    .gateway
+                    .sessions()
+                    .first()
+                    .and_then(|session| session.next_call_wait(now()));
+                if let Some(wait) = wait.filter(|_| self.asked()[0] == requests) {
+                    return wait;
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let held = tokio::time::timeout(LONG, looking).await;
+        held.unwrap_or_else(|_| panic!("no call is held after {:?} requests", self.asked()))
+    }
+
+    /// Requests a retry of the held calls, as a person does.
+    fn retry_held_calls(&self) {
+        for session in self.gateway.sessions() {
+            session.retry_held_calls(now());
+        }
+    }
+}
+
+/// A person who requests a retry gets one attempt at once, in spite of a stated wait; then the call waits again.
+#[tokio::test]
+async fn held_call_is_tried_once_when_a_person_requests_it() {
+    let limited = format!("[[step]]\nrate_limit = {{ retry_after = 600 }}\ntimes = 2\n\n{GOOD}");
+    let ground = Ground::with(OpenAi, &[&limited], holding).await;
+    let person = async {
+        for requests in 1..=2 {
+            let wait = ground.held_after(requests).await;
+            assert_eq!(wait.kind, Kind::RateLimitTimed);
+            assert!(wait.until > now().after(Duration::from_secs(500)));
+            ground.retry_held_calls();
+        }
+    };
+    let both = async { tokio::join!(ground.chat(true), person) };
+    let (reply, ()) = tokio::time::timeout(LONG, both).await.expect("it is held");
+    assert!(reply.body.contains("[DONE]"), "{reply:?}");
+    assert_eq!(ground.asked(), [3]);
+    let session = ground.gateway.sessions().remove(0);
+    assert_eq!(session.next_call_wait(now()), None);
+    // The limit is over: the next call is not held by what was stated before.
+    let next = tokio::time::timeout(LONG, ground.chat(true)).await;
+    assert!(next.expect("it is held").body.contains("[DONE]"));
+}
+
+/// A call in the queue of a limited upstream is shown as held, and tried when a person requests it.
+#[tokio::test]
+async fn queued_call_is_tried_when_a_person_requests_it() {
+    let limited = format!("[[step]]\nrate_limit = {{ retry_after = 600 }}\n\n{GOOD}");
+    let ground = Ground::with(OpenAi, &[&limited], holding).await;
+    let person = async {
+        ground.held_after(1).await;
+        let queued = async {
+            ground.held().await;
+            ground.retry_held_calls();
+        };
+        tokio::join!(ground.chat(true), queued).0
+    };
+    let both = async { tokio::join!(ground.chat(true), person) };
+    let (first, second) = tokio::time::timeout(LONG, both).await.expect("it is held");
+    for reply in [first, second] {
+        assert!(reply.body.contains("[DONE]"), "{reply:?}");
+    }
+    assert_eq!(ground.asked(), [3]);
 }

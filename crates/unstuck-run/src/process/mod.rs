@@ -49,4 +49,5 @@ pub use process_result::{ProcessResult, TimeLimit};
 pub use spec::{
     EnvInheritance, ProcessSpec, ProcessTimeouts, StopRequest, StopRequestSignal, StreamWiring,
 };
+pub(crate) use stdin::EnterKey;
 pub use stdin::{Stdin, StdinContents};

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use nix::sys::signal::{SigSet, Signal as NixSignal};
 use rustix::process::{Pid, Signal};
-use rustix::termios::{OptionalActions, Termios};
+use rustix::termios::{OptionalActions, QueueSelector, Termios};
 
 use crate::os_processes::{process_table, send_signal};
 
@@ -113,6 +113,20 @@ fn has_job_control() -> bool {
 
 pub(super) fn is_in_foreground(terminal: BorrowedFd<'_>) -> bool {
     rustix::termios::tcgetpgrp(terminal).is_ok_and(|group| group == rustix::process::getpgrp())
+}
+
+/// Returns true if a shell has the terminal: we are in the background.
+pub(super) fn is_with_parent(terminal: BorrowedFd<'_>) -> bool {
+    let Ok(group) = rustix::termios::tcgetpgrp(terminal) else {
+        return true;
+    };
+    let shell = rustix::process::getppid().and_then(|pid| rustix::process::getpgid(Some(pid)).ok());
+    group != rustix::process::getpgrp() && shell == Some(group)
+}
+
+/// Discards what was typed and not read yet; returns false if that is not possible.
+pub(super) fn discard_input(terminal: BorrowedFd<'_>) -> bool {
+    without_job_stop(|| rustix::termios::tcflush(terminal, QueueSelector::IFlush).is_ok())
 }
 
 /// Changes the terminal from the background, for which the system would normally stop us.

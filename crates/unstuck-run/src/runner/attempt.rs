@@ -307,9 +307,12 @@ impl<'a> SessionRunner<'a> {
                 attachment: attendance,
                 name: log.role_instance().map(|part| part.role.clone()),
                 loop_signal: None,
+                told_held_at: None,
             }),
             results,
             last_result: None,
+            heartbeat: self.heartbeat,
+            enter_key: self.stdin.enter_key(),
             // A replaced input is built again for each attempt.
             input: replaced.is_none().then_some(input),
             redactor: self.redactor,

@@ -1,6 +1,7 @@
 //! The hook that attaches the private gateway to an attempt, to observe its LLM API calls.
 
 use unstuck_core::agent::Agent;
+use unstuck_core::decision::CallWait;
 use unstuck_core::event::{AttemptUsage, BudgetReached, LastApiCall};
 use unstuck_core::loop_detection::LoopSignal;
 use unstuck_core::money::ActiveBudget;
@@ -50,8 +51,11 @@ pub trait GatewayAttachment {
     /// Returns the messages since the last call of this method, one line each.
     fn drain_messages(&mut self) -> Vec<String>;
 
-    /// Returns the timestamp of the next API attempt, if a call waits for one.
-    fn call_retry_at(&self) -> Option<Timestamp>;
+    /// Returns the wait of the held API call that is due next, if one is held.
+    fn held_call(&self) -> Option<CallWait>;
+
+    /// Retries the held API calls at once, as a person requested.
+    fn retry_held_calls(&self);
 
     /// Returns the loop signal for which the attempt is to be stopped, if there is one.
     fn loop_signal(&self) -> Option<LoopSignal>;

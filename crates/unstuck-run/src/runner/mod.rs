@@ -62,7 +62,7 @@ pub use repair::{
     RepairCatalogSource, RepairCoordinator, RepairMode, RepairSettings, SharedRepairContext,
     before_repair_label,
 };
-pub use reporter::{OutputChannel, RunReporter, SessionReporter};
+pub use reporter::{OutputChannel, RunReporter, SessionReporter, SessionWait};
 pub use resume::ResumedSettings;
 pub use retry_prompt_preview::{RetryPreviewInput, RetryPromptPreview};
 pub use role_context::{RoleContext, RoleInvocation};

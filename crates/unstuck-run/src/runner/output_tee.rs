@@ -1,5 +1,7 @@
 //! Forwards a child's output to the reporter and the files, and watches it for loops.
 
+use std::time::Duration;
+
 use tokio::time::Instant;
 use unstuck_core::agent::Agent;
 use unstuck_core::loop_detection::{LoopDetector, LoopLimits, LoopSignal, ToolResultCounter};
@@ -9,9 +11,9 @@ use unstuck_core::{SessionState, Timestamp};
 use super::agent_answer_file::AgentAnswerFile;
 use super::gateway_hook::GatewayAttachment;
 use super::output_timestamps::OutputTimestamps;
-use super::reporter::{OutputChannel, SessionReporter};
+use super::reporter::{OutputChannel, SessionReporter, SessionWait};
 use super::stored_stdin::StoredStdin;
-use crate::process::OutputSink;
+use crate::process::{EnterKey, OutputSink};
 use crate::run_dir::AttemptLog as Kept;
 
 /// Largest output that is evaluated or used as a whole: 16 MiB.
@@ -41,6 +43,10 @@ pub(super) struct OutputTee<'a, 'r> {
     pub(super) results: Option<ToolResultCounter>,
     /// Timestamp of the last tool result.
     pub(super) last_result: Option<Timestamp>,
+    /// Interval of the messages about a held call in a log.
+    pub(super) heartbeat: Duration,
+    /// The Enter key, if there is a terminal: it ends the wait of held calls.
+    pub(super) enter_key: Option<EnterKey>,
 }
 
 /// The output and the observations collected until the child ended.
@@ -68,6 +74,9 @@ impl OutputTee<'_, '_> {
     /// Finishes the files and returns the collected output.
     pub(super) fn finish(mut self) -> CollectedOutput {
         self.report_gateway_messages();
+        if self.gateway.is_some() {
+            self.reporter.on_held_call(None, self.recovery);
+        }
         for kept in [self.stdout.take(), self.stderr.take()]
             .into_iter()
             .flatten()
@@ -96,9 +105,38 @@ pub(super) struct AttachedGateway<'a> {
     pub(super) name: Option<String>,
     /// The loop signal, if one was found while the agent ran.
     pub(super) loop_signal: Option<LoopSignal>,
+    /// The start of the current hold of a call, or the last message about it.
+    pub(super) told_held_at: Option<Timestamp>,
 }
 
 impl OutputTee<'_, '_> {
+    /// Shows the wait of a held API call, and ends it if a person presses Enter; returns false if no call is held.
+    fn report_held_call(&mut self, now: Timestamp) -> bool {
+        let Some(attended) = &mut self.gateway else {
+            return false;
+        };
+        let held = attended.attachment.held_call();
+        let held = held.map(|call| SessionWait::of_held_call(&call, now));
+        self.reporter.on_held_call(held.as_ref(), self.recovery);
+        let Some(wait) = held else {
+            attended.told_held_at = None;
+            return false;
+        };
+        if let Some(key) = &self.enter_key
+            && key.has_been_pressed()
+        {
+            attended.attachment.retry_held_calls();
+        }
+        let told = attended.told_held_at.get_or_insert(now);
+        if self.reporter.is_live() {
+            self.reporter.on_waiting(&wait, self.recovery);
+        } else if now.since(*told) >= self.heartbeat {
+            *told = now;
+            self.reporter.on_still_waiting(&wait, self.recovery);
+        }
+        true
+    }
+
     /// Reports what the gateway observed.
     fn report_gateway_messages(&mut self) {
         let Some(attended) = &mut self.gateway else {
@@ -215,14 +253,10 @@ impl OutputSink for OutputTee<'_, '_> {
         if let Some(attended) = &mut self.gateway {
             attended.loop_signal = attended.attachment.loop_signal();
         }
-        if !self.reporter.is_live() {
-            return;
-        }
-        let elapsed = self.clock.timestamp().since(self.since);
-        let attended = self.gateway.as_ref();
-        match attended.and_then(|attended| attended.attachment.call_retry_at()) {
-            Some(until) => self.reporter.on_call_waiting(elapsed, until, self.recovery),
-            None => self.reporter.on_running(elapsed, self.recovery),
+        let now = self.clock.timestamp();
+        if !self.report_held_call(now) && self.reporter.is_live() {
+            self.reporter
+                .on_running(now.since(self.since), self.recovery);
         }
     }
 }

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use unstuck_core::decision::{CallWait, WaitPurpose};
 use unstuck_core::event::RoleInstance;
 use unstuck_core::views::RunProjection;
-use unstuck_core::{EventRecord, SessionState, Timestamp};
+use unstuck_core::{EventRecord, Kind, SessionId, SessionState, Timestamp};
 
 /// One of the two output streams of a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +14,49 @@ pub enum OutputChannel {
     Stdout,
     /// Standard error.
     Stderr,
+}
+
+/// The wait of a session: until its next attempt, or until the gateway sends a held API call again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionWait {
+    /// The remaining time.
+    pub left: Duration,
+    /// The end of the wait.
+    pub until: Timestamp,
+    /// The failure that it waits out, if known.
+    pub kind: Option<Kind>,
+    /// The purpose of the wait.
+    pub wait_purpose: WaitPurpose,
+    /// The time at which retries end if there is no progress, if retries are bounded by time.
+    pub give_up_at: Option<Timestamp>,
+    /// True if an API call of a running attempt is held.
+    pub is_held_call: bool,
+}
+
+impl SessionWait {
+    /// Describes the wait of a session for its next attempt.
+    pub(super) fn for_attempt(recovery: &SessionState, until: Timestamp, now: Timestamp) -> Self {
+        Self {
+            left: until.since(now),
+            until,
+            kind: recovery.last_failure().map(|failed| failed.diagnosis.kind),
+            wait_purpose: recovery.wait_purpose(),
+            give_up_at: recovery.give_up_at(),
+            is_held_call: false,
+        }
+    }
+
+    /// Describes the wait of a held API call.
+    pub(super) fn of_held_call(call: &CallWait, now: Timestamp) -> Self {
+        Self {
+            left: call.until.since(now),
+            until: call.until,
+            kind: Some(call.kind),
+            wait_purpose: call.wait_purpose,
+            give_up_at: call.give_up_at,
+            is_held_call: true,
+        }
+    }
 }
 
 /// Receives what happens while a session runs.
@@ -26,16 +70,14 @@ pub trait SessionReporter {
     /// Reports the elapsed time of an attempt; about five times a second if [`is_live`](Self::is_live).
     fn on_running(&mut self, _elapsed: Duration, _recovery: &SessionState) {}
 
-    /// Reports that an API call waits for its next attempt; about five times a second if [`is_live`](Self::is_live).
-    fn on_call_waiting(&mut self, elapsed: Duration, _until: Timestamp, recovery: &SessionState) {
-        self.on_running(elapsed, recovery);
-    }
-
-    /// Reports the remaining time of a wait; once a second if [`is_live`](Self::is_live).
-    fn on_waiting(&mut self, _left: Duration, _until: Timestamp, _recovery: &SessionState) {}
+    /// Reports the remaining time of a wait; at least once a second if [`is_live`](Self::is_live).
+    fn on_waiting(&mut self, _wait: &SessionWait, _recovery: &SessionState) {}
 
     /// Reports every few minutes that the session still waits, if the display is not live.
-    fn on_still_waiting(&mut self, _left: Duration, _until: Timestamp, _recovery: &SessionState) {}
+    fn on_still_waiting(&mut self, _wait: &SessionWait, _recovery: &SessionState) {}
+
+    /// Reports the held API call of a running attempt, or that none is held; about five times a second.
+    fn on_held_call(&mut self, _wait: Option<&SessionWait>, _recovery: &SessionState) {}
 
     /// Returns true if the display is live.
     fn is_live(&self) -> bool {
@@ -68,14 +110,10 @@ pub trait RunReporter: Send {
     fn on_events(&mut self, events: &[EventRecord], run: &RunProjection);
 
     /// Reports every few minutes that a role still waits; the session is the one that waits.
-    fn on_still_waiting(
-        &mut self,
-        _role: &str,
-        _left: Duration,
-        _until: Timestamp,
-        _recovery: &SessionState,
-    ) {
-    }
+    fn on_still_waiting(&mut self, _role: &str, _wait: &SessionWait, _recovery: &SessionState) {}
+
+    /// Reports the held API call of a running session, or that none is held; about five times a second.
+    fn on_held_call(&mut self, _session: &SessionId, _wait: Option<&SessionWait>) {}
 
     /// Reports the current state of the run; about five times a second if [`is_live`](Self::is_live).
     fn tick(&mut self, _run: &RunProjection, _now: Timestamp) {}

@@ -9,6 +9,7 @@ use unstuck_core::{Event, EventRecord, Timestamp};
 use unstuck_store::EventFilter;
 
 use super::error::RunError;
+use super::reporter::SessionWait;
 use super::run_lease::wait_until_lost;
 use super::session_event_log::SessionEventLog;
 use super::session_runner::{SessionRunner, wait_for_stop};
@@ -86,11 +87,12 @@ impl SessionRunner<'_> {
             if left.is_zero() {
                 return Ok(());
             }
+            let wait = SessionWait::for_attempt(log.recovery(), until, now);
             if self.reporter.is_live() {
-                self.reporter.on_waiting(left, until, log.recovery());
+                self.reporter.on_waiting(&wait, log.recovery());
             } else if now.since(told) >= self.heartbeat {
                 told = now;
-                self.reporter.on_still_waiting(left, until, log.recovery());
+                self.reporter.on_still_waiting(&wait, log.recovery());
             }
             if self.stdin.has_enter_been_pressed() {
                 self.note_wait_ended(log, WaitEndCause::Person);

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::TryRecvError;
+use unstuck_core::decision::CallWait;
 use unstuck_core::event::{AttemptUsage, BudgetReached, LastApiCall};
 use unstuck_core::loop_detection::{LoopKind, LoopSignal};
 use unstuck_core::{Diagnosis, Timestamp};
 use unstuck_gateway::loop_detection::ApiLoopKind;
-use unstuck_gateway::{CallUsage, GatewaySession, SessionEvent, SessionEventKind};
+use unstuck_gateway::{CallUsage, GatewaySession, SessionEvent};
 use unstuck_run::runner::GatewayAttachment;
 
 use super::event_rendering::notice_line;
@@ -22,7 +23,6 @@ pub(super) struct PrivateGatewayAttachment {
     /// Usage of its session before the attempt.
     pub(super) usage_before: CallUsage,
     pub(super) notices: Receiver<SessionEvent>,
-    pub(super) waits_until: Option<Timestamp>,
     /// If set, the attempt is ended when the agent is stuck in a loop.
     pub(super) ends_on_loop: bool,
     /// If set, exceeding a gateway budget creates an escalation.
@@ -30,24 +30,6 @@ pub(super) struct PrivateGatewayAttachment {
     /// Keeps the attempt active as long as it is held.
     #[expect(dead_code, reason = "held for its Drop implementation")]
     pub(super) active_marker: Arc<()>,
-}
-
-impl PrivateGatewayAttachment {
-    fn on_notice(&mut self, what: &SessionEventKind) -> String {
-        match what {
-            SessionEventKind::Retrying { until, .. } => self.waits_until = Some(*until),
-            SessionEventKind::Recovered { .. } | SessionEventKind::GaveUp { .. } => {
-                self.waits_until = None
-            }
-            SessionEventKind::ModelSwitched { .. }
-            | SessionEventKind::UpstreamSkipped(_)
-            | SessionEventKind::LoopDetected(_)
-            | SessionEventKind::Held { .. }
-            | SessionEventKind::BudgetExhausted { .. }
-            | SessionEventKind::CostUnknown { .. } => {}
-        }
-        notice_line(what)
-    }
 }
 
 impl GatewayAttachment for PrivateGatewayAttachment {
@@ -64,7 +46,7 @@ impl GatewayAttachment for PrivateGatewayAttachment {
         let mut lines = Vec::new();
         loop {
             match self.notices.try_recv() {
-                Ok(notice) if notice.session == name => lines.push(self.on_notice(&notice.kind)),
+                Ok(notice) if notice.session == name => lines.push(notice_line(&notice.kind)),
                 // Missed notices are only informative; the results are read separately.
                 Ok(_) | Err(TryRecvError::Lagged(_)) => {}
                 Err(TryRecvError::Empty | TryRecvError::Closed) => return lines,
@@ -72,8 +54,12 @@ impl GatewayAttachment for PrivateGatewayAttachment {
         }
     }
 
-    fn call_retry_at(&self) -> Option<Timestamp> {
-        self.waits_until.filter(|until| *until > clock::now().at)
+    fn held_call(&self) -> Option<CallWait> {
+        self.session.next_call_wait(clock::now().at)
+    }
+
+    fn retry_held_calls(&self) {
+        self.session.retry_held_calls(clock::now().at);
     }
 
     fn loop_signal(&self) -> Option<LoopSignal> {
@@ -145,9 +131,11 @@ impl GatewayAttachment for UnattachedAttempt {
         self.reason.take().map(told).into_iter().collect()
     }
 
-    fn call_retry_at(&self) -> Option<Timestamp> {
+    fn held_call(&self) -> Option<CallWait> {
         None
     }
+
+    fn retry_held_calls(&self) {}
 
     fn loop_signal(&self) -> Option<LoopSignal> {
         None

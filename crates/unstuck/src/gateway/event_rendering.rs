@@ -12,6 +12,7 @@ const MAX_EVIDENCE: usize = 100;
 /// Renders the line for an event.
 pub(crate) fn notice_line(what: &SessionEventKind) -> String {
     match what {
+        SessionEventKind::RetryRequested => "retrying now, as requested".to_owned(),
         SessionEventKind::Retrying {
             diagnosis, reason, ..
         } => {

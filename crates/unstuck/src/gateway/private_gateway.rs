@@ -383,7 +383,6 @@ impl GoBetween for PrivateGateway<'_> {
             usage_before: session.usage(),
             session,
             notices,
-            waits_until: None,
             ends_on_loop: self.ends_on_loop(errand),
             asks_about_budgets: asks,
             active_marker: under_way,

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use unstuck_core::Event;
+use unstuck_core::EventRecord;
 use unstuck_core::decision::ModelSwitchReason;
-use unstuck_core::event::{EscalationResolved, ModelSwitched};
+use unstuck_core::event::{EscalationResolved, ModelSwitched, WaitEndCause, WaitEnded};
 use unstuck_gateway::Gateway;
 use unstuck_store::{
     CostGroupBy, CostSummary, EventFilter, EventOrder, LogOffset, SpendingQuery, Store,
@@ -31,9 +32,10 @@ pub(crate) async fn follow_decisions(gateway: &Gateway, store: &Store) {
         };
         after = page.last;
         for recorded in page.events {
-            match recorded.event {
-                Event::ModelSwitched(moved) => apply_model_switch(gateway, &moved),
-                Event::EscalationResolved(resolved) => apply_answer(gateway, &resolved),
+            match &recorded.event {
+                Event::ModelSwitched(moved) => apply_model_switch(gateway, moved),
+                Event::EscalationResolved(resolved) => apply_answer(gateway, resolved),
+                Event::WaitEnded(ended) => retry_held_calls(gateway, &recorded, ended),
                 _ => {}
             }
         }
@@ -43,7 +45,9 @@ pub(crate) async fn follow_decisions(gateway: &Gateway, store: &Store) {
 /// Returns the filter for events with human decisions.
 fn decision_filter() -> EventFilter {
     EventFilter {
-        names: vec!["model_escalated".to_owned(), "recovery_resolved".to_owned()],
+        names: ["model_escalated", "recovery_resolved", "wait_ended"]
+            .map(str::to_owned)
+            .into(),
         ..EventFilter::default()
     }
 }
@@ -69,6 +73,20 @@ fn apply_model_switch(gateway: &Gateway, moved: &ModelSwitched) {
     };
     for session in gateway.sessions().iter().filter(|one| meant(one)) {
         session.switch_model(&change.from_model, &change.to_model);
+    }
+}
+
+/// Retries the held calls of the session whose wait a person has ended.
+fn retry_held_calls(gateway: &Gateway, recorded: &EventRecord, ended: &WaitEnded) {
+    if ended.by != WaitEndCause::Person {
+        return;
+    }
+    for session in gateway.sessions() {
+        let setup = session.setup();
+        let is_meant = ended.session.as_ref().is_none_or(|of| *of == setup.session);
+        if is_meant && setup.run == recorded.run {
+            session.retry_held_calls(recorded.at);
+        }
     }
 }
 

@@ -4,8 +4,8 @@ use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 use unstuck_core::duration::HumanDuration;
-use unstuck_core::{EventRecord, SessionState, Timestamp};
-use unstuck_run::runner::{OutputChannel, SessionReporter};
+use unstuck_core::{EventRecord, SessionState};
+use unstuck_run::runner::{OutputChannel, SessionReporter, SessionWait};
 
 use super::output_passthrough::Passthrough;
 use super::{event_lines, wait_lines};
@@ -38,6 +38,8 @@ pub(crate) struct CommandScreen {
     stderr: RedactedStderr,
     /// True if the terminal supports the live line.
     live: bool,
+    /// True if the child draws on the terminal that our lines go to.
+    shares_terminal: bool,
     /// True while the live line is drawn.
     drawn: bool,
     /// True if the child's output ends in the middle of a line.
@@ -54,6 +56,7 @@ impl CommandScreen {
             output: Passthrough::default(),
             stderr: RedactedStderr::new(session.color),
             live: on_terminal && verbosity != Verbosity::Quiet && !tty,
+            shares_terminal: tty && redacted_stderr::is_terminal(),
             drawn: false,
             has_open_line: false,
         }
@@ -137,39 +140,24 @@ impl SessionReporter for CommandScreen {
         }
     }
 
-    fn on_waiting(&mut self, left: Duration, _until: Timestamp, recovery: &SessionState) {
+    fn on_waiting(&mut self, wait: &SessionWait, recovery: &SessionState) {
         let now = if io::stdin().is_terminal() {
             "Enter to retry".to_owned()
         } else {
             format!("unstuck retry {} to retry", recovery.id().short())
         };
-        let line = wait_lines::countdown_line(left, recovery);
+        let line = wait_lines::countdown_line(wait, recovery.attempt_count());
         self.draw(&format!(
             "{line} · {now}, Ctrl-C to stop{}",
             spent_text(recovery)
         ));
     }
 
-    fn on_still_waiting(&mut self, left: Duration, until: Timestamp, recovery: &SessionState) {
-        self.print_line(&wait_lines::heartbeat_line(
-            left,
-            until,
-            recovery,
-            &self.store_option,
-        ));
-    }
-
-    fn on_call_waiting(&mut self, elapsed: Duration, until: Timestamp, recovery: &SessionState) {
-        if self.live {
-            let number = recovery.attempt_count();
-            let left = until.since(crate::clock::now().at);
-            self.draw(&format!(
-                "attempt {number} · {} · API retry in {} (at {}){} · Ctrl-C to stop",
-                HumanDuration(elapsed),
-                HumanDuration(left),
-                crate::clock::format_time(until),
-                spent_text(recovery)
-            ));
+    fn on_still_waiting(&mut self, wait: &SessionWait, recovery: &SessionState) {
+        // Only between attempts does nobody else draw there.
+        if !(wait.is_held_call && self.shares_terminal) {
+            let line = wait_lines::heartbeat_line(wait, recovery, &self.store_option);
+            self.print_line(&line);
         }
     }
 

@@ -1,5 +1,6 @@
 //! Our standard input, passed to every attempt as if it were the only one.
 
+mod enter_key;
 mod stdin_feed;
 mod stdin_record;
 
@@ -10,6 +11,7 @@ use std::os::unix::fs::FileExt;
 
 use rustix::fs::{FileType, Mode, OFlags};
 
+pub(crate) use enter_key::EnterKey;
 pub(super) use stdin_feed::{EndOfInput, StdinFeed, StdinFeedStep};
 pub(super) use stdin_record::StdinRecord;
 
@@ -129,6 +131,11 @@ impl Stdin {
         let mut typed = [0; 256];
         let length = rustix::io::read(terminal, &mut typed).unwrap_or(0);
         matches!(typed[..length].trim_ascii(), b"" | b"r" | b"R") && length > 0
+    }
+
+    /// Returns the Enter key of the terminal if the input is one, to be observed while a child runs.
+    pub(crate) fn enter_key(&self) -> Option<EnterKey> {
+        EnterKey::of_terminal(self.terminal()?)
     }
 
     /// Returns the terminal if the input is one.

@@ -1,7 +1,6 @@
 //! A role instance: one role in one iteration, run like a single command.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use serde_json::json;
 use unstuck_core::agent::AgentCommandInputs;
@@ -9,7 +8,7 @@ use unstuck_core::decision::RandomDraw;
 use unstuck_core::duration::to_millis;
 use unstuck_core::event::{EscalationResolved, Event, RoleInstance, SessionSpec, SessionStarted};
 use unstuck_core::views::MaskedPrompt;
-use unstuck_core::{EventRecord, SessionId, SessionState, Timestamp};
+use unstuck_core::{EventRecord, SessionId, SessionState};
 
 use super::{PipelineExecution, PipelineRunner, RolePlan};
 use crate::blobs::BlobStore;
@@ -19,7 +18,7 @@ use crate::runner::budget_tracker::BudgetTracker;
 use crate::runner::error::RunError;
 use crate::runner::knowledge::RunKnowledgeBase;
 use crate::runner::pinned_program::{inherited_path, pinned_program};
-use crate::runner::reporter::{OutputChannel, SessionReporter};
+use crate::runner::reporter::{OutputChannel, SessionReporter, SessionWait};
 use crate::runner::role_context::{RoleContext, RoleInvocation};
 use crate::runner::run_event_log::RunEventLog;
 use crate::runner::session_event_log::SessionEventLog;
@@ -303,10 +302,16 @@ impl SessionReporter for InstanceReporter<'_, '_, '_, '_> {
         self.record_tree_steps(events);
     }
 
-    fn on_still_waiting(&mut self, left: Duration, until: Timestamp, recovery: &SessionState) {
+    fn on_still_waiting(&mut self, wait: &SessionWait, recovery: &SessionState) {
         let role = &self.instance.role;
         self.runner
-            .with_reporter(|reporter| reporter.on_still_waiting(role, left, until, recovery));
+            .with_reporter(|reporter| reporter.on_still_waiting(role, wait, recovery));
+    }
+
+    fn on_held_call(&mut self, wait: Option<&SessionWait>, recovery: &SessionState) {
+        let session = &recovery.spec().session;
+        self.runner
+            .with_reporter(|reporter| reporter.on_held_call(session, wait));
     }
 
     fn note(&mut self, message: &str) {

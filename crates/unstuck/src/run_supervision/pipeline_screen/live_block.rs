@@ -1,11 +1,15 @@
 //! Live block below the lines: active, waiting and next roles, and the totals.
 
+use std::collections::BTreeMap;
+
 use unstuck_core::Timestamp;
 use unstuck_core::duration::HumanDuration;
-use unstuck_core::event::{RoleInstance, RoleStarted};
+use unstuck_core::event::{RoleInstance, RoleStarted, SessionId};
 use unstuck_core::pipeline::Pipeline;
 use unstuck_core::views::{RunProjection, RunStatus, SessionSummary};
+use unstuck_run::runner::SessionWait;
 
+use super::super::wait_lines;
 use super::event_lines::{PipelineEventLines, part_label};
 use crate::clock;
 use crate::output::{DIM, GREEN, RED, TerminalSize, YELLOW};
@@ -29,6 +33,7 @@ struct BlockRow {
 pub(super) fn block_lines(
     run: &RunProjection,
     story: &PipelineEventLines,
+    held_calls: &BTreeMap<SessionId, SessionWait>,
     now: Timestamp,
     since: Timestamp,
     size: TerminalSize,
@@ -37,7 +42,10 @@ pub(super) fn block_lines(
         return Vec::new();
     };
     let mut rows: Vec<_> = open_sessions(run, pipeline)
-        .map(|(session, part)| session_row(session, part_label(part, pipeline), story, now))
+        .map(|(session, part)| {
+            let held = held_calls.get(&session.id);
+            session_row(session, part_label(part, pipeline), story, held, now)
+        })
         .collect();
     rows.extend(next_roles(run, pipeline).map(|(role, after)| pending_row(role, &after)));
     // Reserved for the totals and the number of omitted lines.
@@ -61,7 +69,7 @@ pub(super) fn block_lines(
             truncate(&format!("… and {hidden} more"), columns)
         ));
     }
-    let total = totals_line(run, pipeline, now, since);
+    let total = totals_line(run, pipeline, held_calls, now, since);
     lines.push(format!("{DIM}{}{DIM:#}", truncate(&total, columns)));
     lines
 }
@@ -121,16 +129,18 @@ fn session_row(
     session: &SessionSummary,
     name: String,
     story: &PipelineEventLines,
+    held: Option<&SessionWait>,
     now: Timestamp,
 ) -> BlockRow {
-    let (style, symbol) = match session.status {
-        RunStatus::Waiting => (YELLOW, '◌'),
-        RunStatus::AwaitingHuman => (RED, '?'),
+    let (style, symbol) = match (session.status, held) {
+        (RunStatus::Waiting, _) | (RunStatus::Running, Some(_)) => (YELLOW, '◌'),
+        (RunStatus::AwaitingHuman, _) => (RED, '?'),
         _ => (GREEN, '●'),
     };
-    let mut doing = vec![match (session.status, session.until) {
-        (RunStatus::Waiting, Some(until)) => waiting_text(session, until, now),
-        (RunStatus::AwaitingHuman, _) => "needs your input".to_owned(),
+    let mut doing = vec![match (session.status, session.until, held) {
+        (RunStatus::Waiting, Some(until), _) => waiting_text(session, until, now),
+        (RunStatus::AwaitingHuman, ..) => "needs your input".to_owned(),
+        (RunStatus::Running, _, Some(held)) => wait_lines::countdown_line(held, session.attempts),
         _ => running_text(session, story, now),
     }];
     if session.cost_usd > 0.0 {
@@ -182,6 +192,7 @@ fn pending_row(role: &RoleStarted, after: &[&str]) -> BlockRow {
 fn totals_line(
     run: &RunProjection,
     pipeline: &Pipeline,
+    held_calls: &BTreeMap<SessionId, SessionWait>,
     now: Timestamp,
     since: Timestamp,
 ) -> String {
@@ -198,8 +209,9 @@ fn totals_line(
     if run.summary.cost_usd > 0.0 {
         facts.push(format!("${:.2}", run.summary.cost_usd));
     }
-    let waits =
-        |(session, _): &(&SessionSummary, &RoleInstance)| session.status == RunStatus::Waiting;
+    let waits = |(session, _): &(&SessionSummary, &RoleInstance)| {
+        session.status == RunStatus::Waiting || held_calls.contains_key(&session.id)
+    };
     if let Some((session, _)) = open_sessions(run, pipeline).find(waits) {
         facts.push(format!("retry now: unstuck retry {}", session.id.as_str()));
         facts.push("Ctrl-C to stop".to_owned());
@@ -218,9 +230,18 @@ mod tests {
     use super::*;
 
     fn shown(told: &Told, columns: usize, rows: usize) -> Vec<String> {
+        shown_with(told, &BTreeMap::new(), columns, rows)
+    }
+
+    fn shown_with(
+        told: &Told,
+        held_calls: &BTreeMap<SessionId, SessionWait>,
+        columns: usize,
+        rows: usize,
+    ) -> Vec<String> {
         let (now, since) = (told.now, told.run.summary.started);
         let size = TerminalSize { columns, rows };
-        let lines = block_lines(&told.run, &told.story, now, since, size);
+        let lines = block_lines(&told.run, &told.story, held_calls, now, since, size);
         lines
             .iter()
             .map(|line| strip_str(line).to_string())
@@ -282,6 +303,25 @@ mod tests {
             "{lines:?}"
         );
         assert!(lines[3].ends_with(retry), "{lines:?}");
+    }
+
+    #[test]
+    fn held_api_call_is_shown_as_a_wait() {
+        let mut told = shop(None);
+        let (session, _) = told.start("architect", 1);
+        let wait = SessionWait {
+            left: Duration::from_secs(42),
+            until: told.now.after(Duration::from_secs(42)),
+            kind: None,
+            wait_purpose: Default::default(),
+            give_up_at: Some(told.now.after(Duration::from_secs(1800))),
+            is_held_call: true,
+        };
+        let lines = shown_with(&told, &[(session, wait)].into(), 80, 24);
+        let start = "◌ architect    claude/opus  API retry in 42 s · gives up at ";
+        assert!(lines[0].starts_with(start), "{lines:?}");
+        let last = lines.last().unwrap();
+        assert!(last.contains("retry now: unstuck retry "), "{lines:?}");
     }
 
     #[test]

@@ -6,13 +6,13 @@ mod next_attempt_summary;
 mod prefixed_output;
 mod terminal_region;
 
-use std::time::Duration;
+use std::collections::BTreeMap;
 
-use unstuck_core::event::{Event, RoleInstance};
+use unstuck_core::event::{Event, RoleInstance, SessionId};
 use unstuck_core::recovery_plan::PromptNoteTemplates;
 use unstuck_core::views::RunProjection;
 use unstuck_core::{EventRecord, SessionState, Timestamp};
-use unstuck_run::runner::{OutputChannel, RunReporter};
+use unstuck_run::runner::{OutputChannel, RunReporter, SessionWait};
 
 use self::event_lines::PipelineEventLines;
 use self::prefixed_output::PrefixedOutput;
@@ -45,6 +45,8 @@ pub(crate) struct PipelineScreen {
     live: bool,
     /// Time of the first reported event.
     since: Option<Timestamp>,
+    /// The waits of API calls that the gateway holds, by session.
+    held_calls: BTreeMap<SessionId, SessionWait>,
     /// The current live block.
     block: Vec<String>,
 }
@@ -66,6 +68,7 @@ impl PipelineScreen {
             agent_output: PrefixedOutput::default(),
             live: on_terminal && verbosity != Verbosity::Quiet,
             since: None,
+            held_calls: BTreeMap::new(),
             block: Vec::new(),
         }
     }
@@ -83,7 +86,7 @@ impl PipelineScreen {
         let over = run.summary.finished.is_some();
         self.block = if self.live && !over {
             let size = terminal_size(rustix::stdio::stderr()).unwrap_or(UNKNOWN_SIZE);
-            live_block::block_lines(run, &self.event_lines, now, since, size)
+            live_block::block_lines(run, &self.event_lines, &self.held_calls, now, since, size)
         } else {
             Vec::new()
         };
@@ -155,16 +158,17 @@ impl RunReporter for PipelineScreen {
         self.live
     }
 
-    fn on_still_waiting(
-        &mut self,
-        role: &str,
-        left: Duration,
-        until: Timestamp,
-        recovery: &SessionState,
-    ) {
+    fn on_held_call(&mut self, session: &SessionId, wait: Option<&SessionWait>) {
+        match wait {
+            Some(wait) => self.held_calls.insert(session.clone(), *wait),
+            None => self.held_calls.remove(session),
+        };
+    }
+
+    fn on_still_waiting(&mut self, role: &str, wait: &SessionWait, recovery: &SessionState) {
         // Already visible in the live block.
         if !self.is_live() {
-            let told = wait_lines::heartbeat_line(left, until, recovery, "");
+            let told = wait_lines::heartbeat_line(wait, recovery, "");
             self.note(&format!("{role}: {told}"));
         }
     }

@@ -1,5 +1,6 @@
 //! The duration of retries for transient failures, and the end of a wait.
 
+use super::terminal::{HELD, held_claude};
 use super::{events, executions, flaky};
 use crate::Place;
 use crate::output_snapshot::assert_output;
@@ -92,6 +93,37 @@ fn retry_ends_a_wait() {
     ended.told(0, &[]);
     assert_output!(place, ended.stderr);
     assert_eq!(place.lines("ran").len(), 2);
+}
+
+/// A wait inside the gateway is a wait: it is repeated in a log, shown by every view, and ended in the same way.
+#[test]
+fn retry_ends_the_wait_of_a_held_api_call() {
+    let place = Place::new();
+    let text = format!("{HELD}[run]\nheartbeat = \"1s\"\n");
+    place.write("unstuck.toml", &text);
+    let api = held_claude(&place);
+    let mut command = place.command(&["exec", "--", "claude", "-p", "do the work"]);
+    command.env("ANTHROPIC_BASE_URL", api.url());
+    let mut running = Running::of(command);
+    running.until("still waiting until");
+    let run = place.json(&["runs", "--json"], "")[0].clone();
+    assert_eq!(run["state"]["state"], "waiting", "{run}");
+    let retried = place.run(&["retry", run["id"].as_str().unwrap()], "");
+    assert_eq!(retried.code, 0, "{}", retried.stderr);
+    running.until("retrying now, as requested");
+    let ended = running.end();
+    ended.told(
+        0,
+        &[
+            "API retry in 4 min",
+            "gives up at",
+            "unstuck stop",
+            "unstuck retry",
+        ],
+    );
+    assert_eq!(api.requests().len(), 2);
+    let run = place.json(&["runs", "--json"], "")[0].clone();
+    assert_eq!(run["state"]["state"], "succeeded", "{run}");
 }
 
 /// A service that is about to start is waited for, although failures of its kind are not transient.

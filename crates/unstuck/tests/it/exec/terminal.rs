@@ -5,7 +5,10 @@ use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+use unstuck_faults::FaultServer;
+
 use crate::Place;
+use crate::gateway::{api, by_user, claude};
 use crate::run::Running;
 
 /// Fails while there is no file `up`.
@@ -24,11 +27,16 @@ struct Terminal {
 
 impl Terminal {
     fn start(place: &Place, args: &[&str]) -> Self {
+        Self::start_with(place, args, &[])
+    }
+
+    fn start_with(place: &Place, args: &[&str], env: &[(&str, &str)]) -> Self {
         let outer = ["exec", "--policy", "off", "--tty", "--"];
         let inner = [env!("CARGO_BIN_EXE_unstuck"), "--store", "inner.db"];
         let mut command = place.command(&[&outer[..], &inner, args].concat());
         let mut child = command
             .env("TERM", "xterm")
+            .envs(env.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -115,6 +123,59 @@ fn waiting_role_shows_its_deadline_and_how_to_stop() {
     let mut terminal = Terminal::start(&place, &["run"]);
     terminal.until(&[
         "attempt 2 in ",
+        "gives up at",
+        "unstuck retry",
+        "Ctrl-C to stop",
+    ]);
+    terminal.press(b"\x03");
+    assert_eq!(terminal.end(), Some(130));
+}
+
+/// Installs a Claude Code whose first API call is held for five minutes, and returns its API.
+pub(super) fn held_claude(place: &Place) -> FaultServer {
+    claude(place);
+    by_user(place, "[gateway.timeouts]\nclient_wait = \"9m\"\n");
+    api(
+        "[[step]]\nstatus = { code = 503 }\n\n[[step]]\nanswer = { text = \"Done.\" }\ntimes = \"always\"\n",
+    )
+}
+
+/// A policy whose waits are as long as a client can be held.
+pub(super) const HELD: &str = "[policy]\njitter = \"none\"\nbackoffBase = 300\nmaxBackoff = 300\n";
+
+/// A wait inside the gateway is shown like any other, and Enter ends it although the agent has the terminal.
+#[test]
+fn held_api_call_counts_down_and_enter_ends_it() {
+    let place = Place::new();
+    place.write("unstuck.toml", HELD);
+    let api = held_claude(&place);
+    let url = api.url();
+    let env = [("ANTHROPIC_BASE_URL", &*url)];
+    let args = ["exec", "--", "claude", "-p", "do the work"];
+    let mut terminal = Terminal::start_with(&place, &args, &env);
+    terminal.until(&[
+        "API retry in 4 min 5",
+        "gives up at",
+        "Enter to retry, Ctrl-C to stop",
+    ]);
+    terminal.press(b"\r");
+    terminal.until(&["retrying now, as requested", "API call recovered"]);
+    assert_eq!(terminal.end(), Some(0));
+    assert_eq!(api.requests().len(), 2);
+}
+
+/// The live display of a pipeline shows the wait of a role's API call, too.
+#[test]
+fn held_api_call_of_a_role_shows_its_deadline_and_how_to_stop() {
+    let place = Place::new();
+    let role = "[[role]]\nid = \"a\"\nagent = \"claude\"\nprompt = \"Do the work.\"\n";
+    place.write("unstuck.toml", &format!("{role}\n{HELD}"));
+    let api = held_claude(&place);
+    let url = api.url();
+    let env = [("ANTHROPIC_BASE_URL", &*url)];
+    let mut terminal = Terminal::start_with(&place, &["run"], &env);
+    terminal.until(&[
+        "API retry in 4 min 5",
         "gives up at",
         "unstuck retry",
         "Ctrl-C to stop",
