@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use unstuck_core::decision::{
-    CurrentModel, DecisionInput, ModelCatalog, RecoveryHistory, RetryRecord, SeededRng, TokenUsage,
-    template,
+    CurrentModel, DecisionInput, EpisodeRecoveryHistory, ModelCatalog, RetryRecord, SeededRng,
+    TokenUsage, template,
 };
 use unstuck_core::knowledge::{RecoveryKnowledge, Strategy};
 use unstuck_core::{
-    Classifier, Diagnosis, Failure, Kind, RecoveryLevel, RetryPolicy, Timestamp, decide,
+    Classifier, Diagnosis, Failure, FailureKind, RecoveryLevel, RetryPolicy, Timestamp, decide,
 };
 
 use crate::diagnose::now;
@@ -25,7 +25,7 @@ const BATCH: u32 = 1000;
 /// A failure with its recovery history.
 struct DecisionFixture {
     diagnosis: Diagnosis,
-    history: RecoveryHistory,
+    history: EpisodeRecoveryHistory,
     policy: RetryPolicy,
     strategies: BTreeMap<String, Strategy>,
     catalog: ModelCatalog,
@@ -80,7 +80,7 @@ impl DecisionFixture {
     fn new(failure: &Failure, retries: u32) -> Result<Self> {
         let diagnosis = Classifier::built_in().diagnose(failure, &now());
         let started = Timestamp::from_seconds(1_769_999_900);
-        let mut history = RecoveryHistory::new(started);
+        let mut history = EpisodeRecoveryHistory::new(started);
         for _ in 0..retries {
             history.record(attempt(diagnosis.kind, started));
         }
@@ -135,7 +135,7 @@ impl DecisionFixture {
     }
 }
 
-fn attempt(kind: Kind, at: Timestamp) -> RetryRecord {
+fn attempt(kind: FailureKind, at: Timestamp) -> RetryRecord {
     RetryRecord {
         kind,
         level: RecoveryLevel::Same,

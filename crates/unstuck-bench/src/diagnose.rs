@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use unstuck_core::knowledge::DiagnosisKnowledge;
-use unstuck_core::{Classifier, ClockReading, Diagnosis, Failure, Kind, Timestamp};
+use unstuck_core::{Classifier, ClockReading, Diagnosis, Failure, FailureKind, Timestamp};
 
 use crate::baseline::RegexLoop;
 use crate::measure::{ROUNDS, Samples, time_once, time_repeated};
@@ -34,7 +34,7 @@ pub(crate) fn measure(table: &mut FigureTable) -> Result<()> {
 }
 
 fn is_recognised(diagnosis: &Diagnosis) -> bool {
-    !matches!(diagnosis.kind, Kind::Unknown | Kind::None)
+    !matches!(diagnosis.kind, FailureKind::Unknown | FailureKind::None)
 }
 
 fn match_all(baseline: &RegexLoop, failures: &[Failure]) -> usize {

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use anyhow::{Context, Result, ensure};
 use rusqlite::{Connection, OpenFlags};
 use unstuck_core::event::{Event, RunId};
-use unstuck_store::{Append, EscalationFilter, Store, StoreLocation, StoreOptions};
+use unstuck_store::{EscalationFilter, RunEventBatch, Store, StoreLocation, StoreOptions};
 
 use crate::measure::{ROUNDS, Samples, now};
 use crate::startup::{millis, program_command, sibling_program};
@@ -69,7 +69,7 @@ async fn fill_store(path: &Path) -> Result<()> {
         let run = RunId::new(format!("q{number:09}"));
         let events = [run_started(&run), escalation_event(&run)];
         let at = START.after(std::time::Duration::from_secs(number.into()));
-        store.append(Append::new(run, at, events)).await?;
+        store.append(RunEventBatch::new(run, at, events)).await?;
     }
     store.close().await?;
     Ok(())

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use anyhow::Result;
 use serde_json::{Value, json};
 use unstuck_core::agent::Agents;
-use unstuck_core::loop_detection::{LoopDetector, LoopLimits};
+use unstuck_core::loop_detection::{AgentLoopLimits, LoopDetector};
 
 use crate::measure::{ROUNDS, Samples, time_repeated};
 use crate::table::{FigureTable, FigureTarget};
@@ -92,7 +92,7 @@ fn measure_stream(table: &mut FigureTable) -> Result<()> {
 }
 
 fn watch_text(agent: &str, text: &str) -> bool {
-    let mut watcher = LoopDetector::new(&LoopLimits::default(), Agents::built_in().get(agent));
+    let mut watcher = LoopDetector::new(&AgentLoopLimits::default(), Agents::built_in().get(agent));
     for piece in text.as_bytes().chunks(CHUNK) {
         watcher.push_stdout(piece);
     }

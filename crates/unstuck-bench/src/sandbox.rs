@@ -10,10 +10,10 @@ use anyhow::{Context, Result};
 use tokio::sync::watch;
 use unstuck_core::command_policy::ApprovedCommand;
 use unstuck_core::redact::Redactor;
-use unstuck_repair::environment::RepairEnvironment;
+use unstuck_repair::environment::RepairEnvironmentVariables;
 use unstuck_repair::project_dir::{ProjectRoot, RepairWorkingDir};
 use unstuck_repair::sandbox::SandboxMode;
-use unstuck_run::process::{ReaperProgram, StopRequest};
+use unstuck_run::process::{AttemptStopRequest, ReaperProgram};
 use unstuck_run::repair_execution::{RepairExecutor, RepairJob};
 
 use crate::measure::{ROUNDS, Samples, now};
@@ -83,7 +83,7 @@ async fn bare_child() -> Result<f64> {
 struct RepairFixture {
     root: ProjectRoot,
     folder: RepairWorkingDir,
-    environment: RepairEnvironment,
+    environment: RepairEnvironmentVariables,
     approved: ApprovedCommand,
     state: std::path::PathBuf,
 }
@@ -98,7 +98,7 @@ impl RepairFixture {
         let owner = [("HOME".into(), home.into_os_string())];
         Ok(Self {
             folder: root.open_working_dir(None)?,
-            environment: RepairEnvironment::from_owner(owner, root.path(), &[]),
+            environment: RepairEnvironmentVariables::from_owner(owner, root.path(), &[]),
             approved: ApprovedCommand::by_person("/bin/true").context("not approved")?,
             root,
             state,
@@ -120,7 +120,7 @@ impl RepairFixture {
         let environment = self.environment.clone();
         let mut job = RepairJob::new(&self.approved, &self.root, &self.folder, environment);
         job.profile.mode = demand;
-        let (_keep, stop) = watch::channel(StopRequest::Continue);
+        let (_keep, stop) = watch::channel(AttemptStopRequest::Continue);
         let begin = now();
         executor.run(&job, stop).await?;
         Ok(begin.elapsed().as_secs_f64())

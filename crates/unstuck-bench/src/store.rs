@@ -10,7 +10,7 @@ use unstuck_core::decision::TokenUsage;
 use unstuck_core::event::{ApiCallOutcome, ApiCallRecord};
 use unstuck_core::event::{AttemptStarted, Event, RunId, RunKind, RunStarted, SessionSpec};
 use unstuck_core::{RetryPolicy, Timestamp};
-use unstuck_store::{Append, Store, StoreError, StoreLocation, StoreOptions};
+use unstuck_store::{RunEventBatch, Store, StoreError, StoreLocation, StoreOptions};
 
 use crate::measure::{ROUNDS, Samples, now};
 use crate::startup::millis;
@@ -87,12 +87,12 @@ async fn measure_concurrent(path: &Path) -> Result<f64> {
 async fn append_as_supervisor(store: Store, number: u32) -> Result<(), StoreError> {
     let run = RunId::new(format!("r{number:09}"));
     store
-        .append(Append::new(run.clone(), START, [run_started(&run)]))
+        .append(RunEventBatch::new(run.clone(), START, [run_started(&run)]))
         .await?;
     let typical = [sample_event(&run, 0), sample_event(&run, 1)];
     for event in typical.iter().cycle().take(APPENDS as usize) {
         store
-            .append(Append::new(run.clone(), START, [event.clone()]))
+            .append(RunEventBatch::new(run.clone(), START, [event.clone()]))
             .await?;
     }
     Ok(())
@@ -177,7 +177,7 @@ async fn measure_cold_open(path: &Path) -> Result<Samples> {
         let events = [run_started(&run), sample_event(&run, 1)];
         let began = now();
         let store = Store::open(&StoreLocation::file(path), StoreOptions::default()).await?;
-        store.append(Append::new(run, START, events)).await?;
+        store.append(RunEventBatch::new(run, START, events)).await?;
         store.close().await?;
         times.push(began.elapsed().as_secs_f64());
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use tokio::sync::watch;
 use unstuck_run::process::{
-    ChildSupervisor, DiscardOutput, ProcessSpec, ReaperProgram, Stdin, StopRequest,
+    AttemptStopRequest, ChildSupervisor, DiscardOutput, ProcessSpec, ReaperProgram, Stdin,
 };
 
 use crate::measure::{ROUNDS, Samples, now};
@@ -65,7 +65,7 @@ async fn bare_child() -> Result<f64> {
 
 async fn supervised_child(supervisor: &mut ChildSupervisor) -> Result<f64> {
     let spec = ProcessSpec::new("/bin/true");
-    let (_keep, stop) = watch::channel(StopRequest::Continue);
+    let (_keep, stop) = watch::channel(AttemptStopRequest::Continue);
     let begin = now();
     supervisor
         .run(&spec, &mut Stdin::null(), &mut DiscardOutput, stop)

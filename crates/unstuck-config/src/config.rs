@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use unstuck_core::agent::{AgentDefinition, Agents};
-use unstuck_core::decision::{Model, ModelCatalog, Price};
+use unstuck_core::decision::{CatalogModel, ModelCatalog, Price};
 use unstuck_core::knowledge::{
     DiagnosisKnowledge, KnowledgeError, KnowledgeOverlay, RecoveryKnowledge,
 };
-use unstuck_core::loop_detection::LoopLimits;
+use unstuck_core::loop_detection::AgentLoopLimits;
 use unstuck_core::repair::{RepairCatalog, RepairKnowledgeFile};
 use unstuck_core::{Classifier, RetryPolicy};
 
@@ -18,12 +18,12 @@ use crate::project_settings_comparison::ProjectSettingsComparison;
 use crate::retry_policies::RetryPolicies;
 use crate::root_section::RootSection;
 use crate::section::{
-    BudgetSection, ErrorRecovery, EscalationsSection, GatewaySection, LoopSection, ModelEntry,
-    RepairPolicySection, Role, RunSection, Webhooks,
+    BudgetSection, ErrorRecoverySection, EscalationsSection, GatewaySection, ModelEntry,
+    PipelineLoopSection, RepairPolicySection, RoleSection, RunSection, WebhooksSection,
 };
 use crate::trust_layering::LayeredRepairPolicy;
 use crate::value_tree::path;
-use crate::value_tree::source::{Origin, Sources};
+use crate::value_tree::source::{ConfigValueOrigin, Sources};
 use crate::value_tree::value_error::{ValueError, ValueErrorKind};
 use crate::value_tree::{Node, SourceId, Span, Table};
 
@@ -126,7 +126,7 @@ impl Config {
     }
 
     /// Returns the source of the value at a path such as `role.planner.timeout`; `None` if it is not set.
-    pub fn origin(&self, path: &str) -> Option<Origin> {
+    pub fn origin(&self, path: &str) -> Option<ConfigValueOrigin> {
         let found = path::find_entry(&self.tree, path)?;
         Some(self.sources.origin(found.key_span))
     }
@@ -142,12 +142,12 @@ impl Config {
     }
 
     /// Returns the roles, in file order.
-    pub fn roles(&self) -> &[Role] {
+    pub fn roles(&self) -> &[RoleSection] {
         &self.root.role
     }
 
     /// Returns the role with this id.
-    pub fn role(&self, id: &str) -> Option<&Role> {
+    pub fn role(&self, id: &str) -> Option<&RoleSection> {
         self.root.role.iter().find(|role| role.id == id)
     }
 
@@ -169,7 +169,7 @@ impl Config {
 
     /// Returns the roles whose outputs a role's prompt may use: its direct and indirect dependencies; in a loop all
     /// roles.
-    pub fn outputs_for(&self, role: &Role) -> BTreeSet<&str> {
+    pub fn outputs_for(&self, role: &RoleSection) -> BTreeSet<&str> {
         if self.loop_section().is_some() {
             return self.root.role.iter().map(|role| role.id.as_str()).collect();
         }
@@ -185,12 +185,12 @@ impl Config {
     }
 
     /// Returns the error recovery settings of roles.
-    pub fn error_recovery(&self) -> &ErrorRecovery {
+    pub fn error_recovery(&self) -> &ErrorRecoverySection {
         &self.root.error_recovery
     }
 
     /// Returns the loop settings, if the roles run in a loop.
-    pub fn loop_section(&self) -> Option<&LoopSection> {
+    pub fn loop_section(&self) -> Option<&PipelineLoopSection> {
         self.root.loop_section.as_ref()
     }
 
@@ -205,7 +205,7 @@ impl Config {
     }
 
     /// Returns the limits of loop detection.
-    pub fn stuck(&self) -> &LoopLimits {
+    pub fn stuck(&self) -> &AgentLoopLimits {
         &self.root.stuck
     }
 
@@ -217,7 +217,7 @@ impl Config {
     }
 
     /// Returns the notification settings.
-    pub fn webhooks(&self) -> &Webhooks {
+    pub fn webhooks(&self) -> &WebhooksSection {
         &self.root.webhooks
     }
 
@@ -275,8 +275,8 @@ impl Config {
     /// Returns the source of that policy.
     pub fn policy_origin(&self) -> String {
         match self.origin("policy") {
-            Some(Origin::File { path, .. }) => format!("[policy] in {}", path.display()),
-            Some(Origin::Named(name)) => name,
+            Some(ConfigValueOrigin::File { path, .. }) => format!("[policy] in {}", path.display()),
+            Some(ConfigValueOrigin::Named(name)) => name,
             _ => "template `standard`".to_owned(),
         }
     }
@@ -409,7 +409,7 @@ fn bases_first<'f>(
 /// Returns a catalog with one model added or changed.
 pub(crate) fn with_model(catalog: ModelCatalog, own: &ModelEntry) -> ModelCatalog {
     let known = catalog.models.iter().find(|model| model.id == own.id);
-    let mut model = known.cloned().unwrap_or_else(|| Model {
+    let mut model = known.cloned().unwrap_or_else(|| CatalogModel {
         id: own.id.clone(),
         provider: "own".to_owned(),
         family: None,

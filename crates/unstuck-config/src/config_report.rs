@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 use unstuck_core::redact::{Redactor, secret_values};
 
 use crate::config::Config;
-use crate::value_tree::source::{ConfigSource, FileFormat, Origin, Sources};
+use crate::value_tree::source::{ConfigSource, ConfigValueOrigin, FileFormat, Sources};
 use crate::value_tree::{Node, SourceId, Table, Value, merge, parse};
 
 /// The defaults.
@@ -28,7 +28,7 @@ pub struct ConfigReportValue {
     /// The value.
     pub value: Json,
     /// The source.
-    pub origin: Origin,
+    pub origin: ConfigValueOrigin,
 }
 
 impl Config {
@@ -136,7 +136,7 @@ impl ConfigReport {
         self.render(|origin| Some(format!("# {origin}")))
     }
 
-    fn render(&self, comment: impl Fn(&Origin) -> Option<String>) -> String {
+    fn render(&self, comment: impl Fn(&ConfigValueOrigin) -> Option<String>) -> String {
         let mut writer = TomlWriter {
             sources: &self.sources,
             comment: &comment,
@@ -162,7 +162,7 @@ fn is_table_list(list: &[Node]) -> bool {
 /// Writes TOML: the plain values of a table before its subtables.
 struct TomlWriter<'a> {
     sources: &'a Sources,
-    comment: &'a dyn Fn(&Origin) -> Option<String>,
+    comment: &'a dyn Fn(&ConfigValueOrigin) -> Option<String>,
     text: String,
 }
 

@@ -1,8 +1,8 @@
 //! Returns the repair permissions in effect for a given trust in the project, and the ignored files.
 
 use crate::config::Config;
-use crate::section::{RepairPolicySection, Sandbox};
-use crate::trust_layering::{ProjectRepairPolicy, ProjectTrust, UntrustedFile};
+use crate::section::{RepairPolicySection, SandboxModeSetting};
+use crate::trust_layering::{ProjectRepairPolicy, ProjectTrust, UntrustedOwnerFile};
 
 impl Config {
     /// Returns the effective repair permissions; `None` if none are declared.
@@ -18,7 +18,7 @@ impl Config {
     }
 
     /// Returns the repair sandbox mode set by the owner's own files.
-    pub fn owner_sandbox(&self) -> Option<Sandbox> {
+    pub fn owner_sandbox(&self) -> Option<SandboxModeSetting> {
         self.repair_trust.owner_sandbox()
     }
 
@@ -33,12 +33,12 @@ impl Config {
     }
 
     /// Returns the owner's file whose gateway upstreams are ignored, if there is one.
-    pub fn ignored_upstreams(&self) -> Option<&UntrustedFile> {
+    pub fn ignored_upstreams(&self) -> Option<&UntrustedOwnerFile> {
         self.repair_trust.ignored_upstreams()
     }
 
     /// Returns the owner's files whose permissions are ignored.
-    pub fn untrusted_files(&self) -> &[UntrustedFile] {
+    pub fn untrusted_files(&self) -> &[UntrustedOwnerFile] {
         self.repair_trust.untrusted_files()
     }
 }

@@ -5,10 +5,10 @@
 
 use std::path::Path;
 
-use unstuck_core::Kind;
+use unstuck_core::FailureKind;
 use unstuck_core::decision::policy_key;
 
-use crate::section::Webhooks;
+use crate::section::WebhooksSection;
 use crate::value_tree::value_error::{ValueError, ValueErrorKind};
 use crate::value_tree::{Node, Table, TableEntry, Value};
 
@@ -185,7 +185,7 @@ impl AliasResolver<'_> {
             }
         }
         let hooks = entries(table, "webhooks");
-        for entry in hooks.filter(|entry| !Webhooks::SINGLE.contains(&entry.key.as_str())) {
+        for entry in hooks.filter(|entry| !WebhooksSection::SINGLE.contains(&entry.key.as_str())) {
             normalize_addresses(&mut entry.node);
         }
         if let Some(gateway) = tables(table, "gateway") {
@@ -277,7 +277,7 @@ impl AliasResolver<'_> {
         let known: Vec<_> = kinds.0.iter().map(|entry| entry.key.clone()).collect();
         for key in known {
             // Unknown kinds are reported when the section is read.
-            if let Ok(kind) = key.parse::<Kind>() {
+            if let Ok(kind) = key.parse::<FailureKind>() {
                 self.rename(kinds, path, &[(&key, kind.name())]);
             }
         }

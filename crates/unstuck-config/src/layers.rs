@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use unstuck_core::project_settings_snapshot::ProjectSettingsSnapshot;
-use unstuck_files::{DirHandle, FileProblem, open_named};
+use unstuck_files::{DirHandle, FileErrorKind, open_named};
 
 use crate::problem::ConfigError;
 use crate::project_settings_comparison::file_key;
@@ -39,7 +39,7 @@ pub const POLICY: &str = "policy";
 
 /// The configuration sources; later ones win.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Layers {
+pub struct ConfigLayers {
     /// The directory of the user configuration.
     pub user: Option<PathBuf>,
     /// The working directory; the project configuration is in it or in a parent directory, up to the repository root or
@@ -114,7 +114,7 @@ pub(crate) enum ConfigFileLayer {
     Named,
 }
 
-impl Layers {
+impl ConfigLayers {
     /// Returns the existing files, lowest precedence first.
     pub(crate) fn files(&self) -> Result<Vec<(ConfigFileLayer, PathBuf)>, ConfigError> {
         let mut files = Vec::new();
@@ -234,7 +234,7 @@ pub(crate) struct ConfigTextWithTrust {
     pub(crate) danger: Option<String>,
 }
 
-impl Layers {
+impl ConfigLayers {
     /// Reads the existing files; a file that disappears meanwhile is skipped unless it was given explicitly.
     pub(crate) fn read(
         &self,
@@ -389,15 +389,15 @@ impl From<io::Error> for ConfigReadError {
     }
 }
 
-impl From<FileProblem> for ConfigReadError {
-    fn from(problem: FileProblem) -> Self {
+impl From<FileErrorKind> for ConfigReadError {
+    fn from(problem: FileErrorKind) -> Self {
         match problem {
-            FileProblem::Symlink => Self::Unsafe("the file is a symbolic link".to_owned()),
-            FileProblem::NotAFile(kind) => Self::Unsafe(format!("not a regular file ({kind})")),
-            FileProblem::Missing => {
+            FileErrorKind::Symlink => Self::Unsafe("the file is a symbolic link".to_owned()),
+            FileErrorKind::NotAFile(kind) => Self::Unsafe(format!("not a regular file ({kind})")),
+            FileErrorKind::Missing => {
                 Self::System(io::Error::new(ErrorKind::NotFound, problem.to_string()))
             }
-            FileProblem::System(error) => Self::System(error),
+            FileErrorKind::System(error) => Self::System(error),
             other => Self::System(io::Error::other(other.to_string())),
         }
     }
@@ -415,7 +415,7 @@ fn open_in_project(owner: ConfigFileLayer, path: &Path) -> Result<File, ConfigRe
     };
     let folder = DirHandle::open_resolved(&folder).map_err(|error| match error.problem {
         // A link that is not followed is no directory either.
-        FileProblem::Symlink | FileProblem::NotADirectory => {
+        FileErrorKind::Symlink | FileErrorKind::NotADirectory => {
             ConfigReadError::Unsafe("the path of its directory contains a symbolic link".to_owned())
         }
         problem => problem.into(),

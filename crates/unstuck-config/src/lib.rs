@@ -6,7 +6,7 @@
 //! everything else is replaced as a whole.
 //!
 //! ```
-//! use unstuck_config::{Config, Layers};
+//! use unstuck_config::{Config, ConfigLayers};
 //!
 //! let folder = tempfile::tempdir()?;
 //! std::fs::write(
@@ -19,7 +19,7 @@
 //!     timeout = "20m"
 //!     "#,
 //! )?;
-//! let layers = Layers { work_dir: Some(folder.path().to_owned()), ..Layers::default() };
+//! let layers = ConfigLayers { work_dir: Some(folder.path().to_owned()), ..ConfigLayers::default() };
 //! let config = Config::load(&layers)?;
 //! assert_eq!(config.roles()[0].timeout.map(|limit| limit.as_secs()), Some(1200));
 //! let origin = config.origin("role.planner.timeout").map(|origin| origin.to_string());
@@ -56,16 +56,16 @@ mod value_tree;
 pub use config::Config;
 pub use config_report::{ConfigReport, ConfigReportValue};
 pub use layers::{
-    Layers, POLICY, PROJECT_FILES, PolicyScope, SettingOverride, StoredPolicy, USER_FILES,
+    ConfigLayers, POLICY, PROJECT_FILES, PolicyScope, SettingOverride, StoredPolicy, USER_FILES,
     VARIABLES, has_project_file, project_dirs,
 };
-pub use load::LoadResult;
+pub use load::ConfigLoadResult;
 pub use problem::{ConfigError, ConfigProblem, SourceLocation};
-pub use project_commands::ProjectCommand;
+pub use project_commands::ProjectCommandSetting;
 pub use role_retry_policy::RoleRetryPolicy;
 pub use schema::schema;
 pub use trust_layering::{
-    DeclaredRepairPolicy, ProjectRepairPolicy, ProjectTrust, RepairPolicyChange, UntrustedFile,
-    diff_policies, intersect, lint_approval,
+    DeclaredRepairPolicy, ProjectRepairPolicy, ProjectTrust, RepairPolicyChange,
+    UntrustedOwnerFile, diff_policies, intersect, lint_approval,
 };
-pub use value_tree::source::Origin;
+pub use value_tree::source::ConfigValueOrigin;

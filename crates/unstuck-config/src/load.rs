@@ -13,7 +13,7 @@ use crate::config_report::defaults;
 use crate::key_aliases;
 use crate::key_permissions;
 use crate::layers::{
-    ConfigFileLayer, ConfigTextWithTrust, Layers, POLICY, PolicyScope, SettingOverride,
+    ConfigFileLayer, ConfigLayers, ConfigTextWithTrust, POLICY, PolicyScope, SettingOverride,
     StoredPolicy,
 };
 use crate::problem::{ConfigError, ConfigProblem};
@@ -22,14 +22,14 @@ use crate::reject_lower_prices;
 use crate::retry_policies::{PolicyOverride, RetryPolicies};
 use crate::root_section::RootSection;
 use crate::tighten_only_settings;
-use crate::trust_layering::{FileTrust, LayeredRepairPolicy, UntrustedFile};
+use crate::trust_layering::{FileTrust, LayeredRepairPolicy, UntrustedOwnerFile};
 use crate::value_tree::source::{ConfigSource, FileFormat, Sources};
 use crate::value_tree::value_error::{ValueError, ValueErrorKind};
 use crate::value_tree::{Node, SourceId, Span, Table, Value, decode, merge, parse};
 
 /// A configuration as far as it could be read, with its problems.
 #[derive(Debug, Default)]
-pub struct LoadResult {
+pub struct ConfigLoadResult {
     /// The readable part of the configuration.
     pub config: Config,
     /// The problems.
@@ -38,18 +38,18 @@ pub struct LoadResult {
 
 impl Config {
     /// Loads every layer and reports all problems at once.
-    pub fn load(layers: &Layers) -> Result<Self, ConfigError> {
-        LoadResult::read(layers)?.into_valid()
+    pub fn load(layers: &ConfigLayers) -> Result<Self, ConfigError> {
+        ConfigLoadResult::read(layers)?.into_valid()
     }
 
     /// Loads every layer, with a text in place of the project's file, which is not read.
     pub fn load_with_project_text(
-        layers: &Layers,
+        layers: &ConfigLayers,
         path: &Path,
         text: &str,
     ) -> Result<Self, ConfigError> {
         let files = layers.read_with_project_text(path, text)?;
-        LoadResult::from_texts(layers, files)?.into_valid()
+        ConfigLoadResult::from_texts(layers, files)?.into_valid()
     }
 
     /// Loads the owner's layers, with the settings that a run has accepted in place of the project's files, which are
@@ -58,22 +58,22 @@ impl Config {
     /// Values of the project that are invalid meanwhile, such as the path of a replaced file, are no error: nothing in
     /// the project can make the others not apply.
     pub fn load_with_accepted_settings(
-        layers: &Layers,
+        layers: &ConfigLayers,
         settings: &ProjectSettingsSnapshot,
     ) -> Result<Self, ConfigError> {
-        let owners = Layers {
+        let owners = ConfigLayers {
             without_project: true,
             ..layers.clone()
         };
         Self::load(&owners)?;
         let files = layers.read_with_settings(settings)?;
-        Ok(LoadResult::from_texts(layers, files)?.config)
+        Ok(ConfigLoadResult::from_texts(layers, files)?.config)
     }
 }
 
-impl LoadResult {
+impl ConfigLoadResult {
     /// Loads every layer as far as possible.
-    pub fn read(layers: &Layers) -> Result<Self, ConfigError> {
+    pub fn read(layers: &ConfigLayers) -> Result<Self, ConfigError> {
         Self::from_texts(layers, layers.read()?)
     }
 
@@ -88,7 +88,7 @@ impl LoadResult {
     }
 
     fn from_texts(
-        layers: &Layers,
+        layers: &ConfigLayers,
         files: Vec<(ConfigFileLayer, PathBuf, ConfigTextWithTrust)>,
     ) -> Result<Self, ConfigError> {
         let mut reader = LayerReader::new(layers)?;
@@ -180,7 +180,7 @@ fn normalized(path: &Path) -> PathBuf {
 
 /// Merges the sources one after the other.
 struct LayerReader<'l> {
-    layers: &'l Layers,
+    layers: &'l ConfigLayers,
     /// The directories of the project.
     agent_writable_dirs: Vec<PathBuf>,
     sources: Sources,
@@ -204,7 +204,7 @@ struct OnlyAgents {
 }
 
 impl<'l> LayerReader<'l> {
-    fn new(layers: &'l Layers) -> Result<Self, ConfigError> {
+    fn new(layers: &'l ConfigLayers) -> Result<Self, ConfigError> {
         Ok(Self {
             layers,
             agent_writable_dirs: layers.agent_writable_dirs()?,
@@ -364,7 +364,7 @@ impl<'l> LayerReader<'l> {
                 format!("`{key}` applies only in a file that other users cannot write"),
             ),
         };
-        let ignored = UntrustedFile {
+        let ignored = UntrustedOwnerFile {
             file: file.to_owned(),
             reason: why.to_owned(),
             hint,
@@ -462,7 +462,7 @@ impl<'l> LayerReader<'l> {
         merge::merge(&mut self.tree, above);
     }
 
-    fn finish(mut self) -> LoadResult {
+    fn finish(mut self) -> ConfigLoadResult {
         fill_agent(&mut self.tree);
         let mut unread = UnreadableValues {
             roles: role_ids(&self.tree),
@@ -488,7 +488,7 @@ impl<'l> LayerReader<'l> {
             .with_comparison(self.comparison)
             .with_owner_agents(owners_agents)
             .with_old_names(self.old_names);
-        LoadResult {
+        ConfigLoadResult {
             config,
             problems: self.problems,
         }

@@ -18,7 +18,7 @@ const ROLE_KEYS: [&str; 6] = [
 
 /// A command setting of the project's own files.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ProjectCommand {
+pub struct ProjectCommandSetting {
     /// The path, such as `role.builder.expect.check`.
     pub path: String,
     /// The value.
@@ -29,7 +29,7 @@ impl Config {
     /// Returns the command settings of the project's own files, by path.
     ///
     /// Compare them before applying a changed configuration while agents work: an agent may have written it.
-    pub fn project_commands(&self) -> Vec<ProjectCommand> {
+    pub fn project_commands(&self) -> Vec<ProjectCommandSetting> {
         let roles = self.roles().iter();
         let mut paths: Vec<_> = roles
             .flat_map(|role| ROLE_KEYS.map(|key| format!("role.{}.{key}", role.id)))
@@ -40,7 +40,7 @@ impl Config {
         let set = paths.into_iter().filter_map(|path| {
             let node = path::find_value(&self.tree, &path)?;
             let value = node.to_json();
-            is_from(node, &self.projects).then_some(ProjectCommand { path, value })
+            is_from(node, &self.projects).then_some(ProjectCommandSetting { path, value })
         });
         set.collect()
     }

@@ -7,11 +7,11 @@ use unstuck_core::recovery_plan::{
     PromptNoteError, PromptNotePlacement, PromptNoteTemplate, PromptNoteTemplates,
 };
 
-use unstuck_files::{DirHandle, FileError, FileProblem, read_named_text};
+use unstuck_files::{DirHandle, FileError, FileErrorKind, read_named_text};
 
 use crate::config::Config;
 use crate::problem::ConfigError;
-use crate::section::{PromptNoteSection, PromptNoteSectionPosition, Role};
+use crate::section::{PromptNotePlacementSetting, PromptNoteSection, RoleSection};
 use crate::value_tree::path;
 
 /// The maximum size of a file that a configuration names.
@@ -38,8 +38,8 @@ fn relative_path(root: &Path, file: &Path) -> Option<PathBuf> {
 /// Converts a read error, without the path.
 pub(crate) fn read_error(error: FileError) -> io::Error {
     match error.problem {
-        FileProblem::System(error) => error,
-        problem @ FileProblem::Missing => {
+        FileErrorKind::System(error) => error,
+        problem @ FileErrorKind::Missing => {
             io::Error::new(io::ErrorKind::NotFound, problem.to_string())
         }
         problem => io::Error::other(problem.to_string()),
@@ -53,8 +53,8 @@ impl Config {
             .map_err(|error| self.prompt_error("prompts", &error))?;
         for (name, section) in &self.root.prompts {
             let place = match section.place {
-                PromptNoteSectionPosition::Front => PromptNotePlacement::Front,
-                PromptNoteSectionPosition::Context => PromptNotePlacement::Context,
+                PromptNotePlacementSetting::Front => PromptNotePlacement::Front,
+                PromptNotePlacementSetting::Context => PromptNotePlacement::Context,
             };
             let text = self.template_text(name, section)?;
             prompts = prompts.with(
@@ -104,10 +104,10 @@ impl Config {
             path: file.to_owned(),
             problem,
         };
-        let below = relative_path(root, file).ok_or_else(|| failed(FileProblem::OutsideRoot))?;
+        let below = relative_path(root, file).ok_or_else(|| failed(FileErrorKind::OutsideRoot))?;
         let read = DirHandle::open(root)?.read_within(&below, MAX_TEXT);
         let bytes = read.map_err(|error| failed(error.problem))?;
-        String::from_utf8(bytes).map_err(|_| failed(FileProblem::NotText))
+        String::from_utf8(bytes).map_err(|_| failed(FileErrorKind::NotText))
     }
 
     /// Returns the directory of the file that sets a key, if agents can write it.
@@ -118,7 +118,7 @@ impl Config {
     }
 
     /// Returns a role's prompt template; `None` if it has none.
-    pub fn prompt_template(&self, role: &Role) -> Result<Option<String>, ConfigError> {
+    pub fn prompt_template(&self, role: &RoleSection) -> Result<Option<String>, ConfigError> {
         match (&role.prompt, &role.prompt_file) {
             (Some(text), _) => Ok(Some(text.clone())),
             (None, Some(file)) => {

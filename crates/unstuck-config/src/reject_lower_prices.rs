@@ -1,10 +1,10 @@
 //! Keeps a project's `[models]` from lowering prices: budgets in USD belong to the owner.
 
 use serde::Deserialize;
-use unstuck_core::decision::{Model, ModelCatalog};
+use unstuck_core::decision::{CatalogModel, ModelCatalog};
 
 use crate::config::with_model;
-use crate::section::Models;
+use crate::section::ModelsSection;
 use crate::value_tree::{Node, Span, Table, Value, decode};
 
 /// A setting that would lower the computed cost of calls.
@@ -22,7 +22,7 @@ pub(crate) struct PriceReduction {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct OnlyModels {
-    models: Models,
+    models: ModelsSection,
 }
 
 /// Removes settings from a project's file that make a model cheaper than earlier layers say, or leave its calls without
@@ -59,7 +59,7 @@ fn is_kept(one: &mut Node, known: &ModelCatalog, taken: &mut Vec<PriceReduction>
         return true;
     };
     let path = format!("models.model.{id}");
-    let is_dearer = |table: &Table, model: &Model| {
+    let is_dearer = |table: &Table, model: &CatalogModel| {
         let price = table.get("price").and_then(Node::table);
         price.is_some_and(|price| covers(price, model))
     };
@@ -126,7 +126,7 @@ fn aliases_of(table: &Table) -> Option<(Span, Vec<String>)> {
 }
 
 /// Returns whether a price is at least that of a model, for prompts of every length; a missing price is not.
-fn covers(price: &Table, model: &Model) -> bool {
+fn covers(price: &Table, model: &CatalogModel) -> bool {
     let Some(base) = &model.price else {
         return true;
     };
@@ -156,7 +156,7 @@ fn covers(price: &Table, model: &Model) -> bool {
 }
 
 /// Returns the price of a model, as text.
-fn stated(model: &Model) -> String {
+fn stated(model: &CatalogModel) -> String {
     let Some(price) = &model.price else {
         return "the known price".to_owned();
     };

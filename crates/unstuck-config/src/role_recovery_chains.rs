@@ -7,18 +7,18 @@ use unstuck_core::knowledge::{
     AttemptChange, KindOverlay, KnowledgeError, KnowledgeOverlay, RecoveryKnowledge, Strategy,
     StrategyChainEntry,
 };
-use unstuck_core::{FailureLayer, Kind};
+use unstuck_core::{FailureKind, FailureLayer};
 
 use crate::config::Config;
-use crate::section::{FailureKindRecovery, Role};
+use crate::section::{FailureKindRecoverySection, RoleSection};
 
 /// The confidence of the first strategy a user lists; it decreases along the list to keep the order.
 const FIRST_CONFIDENCE: f64 = 0.99;
 const CONFIDENCE_STEP: f64 = 0.02;
 
-/// A switch of [`FailureKindRecovery`] and the changes it controls.
+/// A switch of [`FailureKindRecoverySection`] and the changes it controls.
 struct Switch {
-    setting: fn(&FailureKindRecovery) -> Option<bool>,
+    setting: fn(&FailureKindRecoverySection) -> Option<bool>,
     matches: fn(&AttemptChange) -> bool,
     /// The name suffix of a strategy without the change.
     suffix_without: &'static str,
@@ -53,7 +53,7 @@ impl Config {
     /// The user's chains must have passed [`prepare`](Config::prepare).
     pub fn role_recovery_knowledge(
         &self,
-        role: &Role,
+        role: &RoleSection,
     ) -> Result<Cow<'_, RecoveryKnowledge>, KnowledgeError> {
         let playbook = self.playbook();
         let overlay = chains(playbook, &self.role_recovery(role));
@@ -64,7 +64,10 @@ impl Config {
     }
 
     /// Returns the recovery settings of a role by kind; its own settings take precedence.
-    pub fn role_recovery(&self, role: &Role) -> BTreeMap<Kind, FailureKindRecovery> {
+    pub fn role_recovery(
+        &self,
+        role: &RoleSection,
+    ) -> BTreeMap<FailureKind, FailureKindRecoverySection> {
         let mut all = self.root.error_recovery.strategies.clone();
         for (kind, own) in &role.error_recovery {
             let general = all.get(kind).cloned().unwrap_or_default();
@@ -77,7 +80,7 @@ impl Config {
 /// Returns the chains that differ from the playbook.
 fn chains(
     playbook: &RecoveryKnowledge,
-    recoveries: &BTreeMap<Kind, FailureKindRecovery>,
+    recoveries: &BTreeMap<FailureKind, FailureKindRecoverySection>,
 ) -> KnowledgeOverlay {
     let mut overlay = KnowledgeOverlay::default();
     for (kind, recovery) in recoveries {
@@ -110,7 +113,7 @@ struct ChainBuilder<'a> {
 }
 
 impl ChainBuilder<'_> {
-    fn apply(&mut self, recovery: &FailureKindRecovery) {
+    fn apply(&mut self, recovery: &FailureKindRecoverySection) {
         if let Some(named) = &recovery.strategies {
             let mut sure = FIRST_CONFIDENCE;
             self.entries = named.iter().map(|id| chain_entry(id, &mut sure)).collect();

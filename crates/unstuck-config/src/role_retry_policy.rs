@@ -5,12 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use unstuck_core::decision::{BackoffCurve, Jitter, PolicyOverride, template};
-use unstuck_core::{Kind, RetryPolicy};
+use unstuck_core::decision::{BackoffCurve, Jitter, RetryPolicyOverride, template};
+use unstuck_core::{FailureKind, RetryPolicy};
 
 use crate::config::Config;
 use crate::problem::ConfigError;
-use crate::section::{FailureKindRecovery, Role};
+use crate::section::{FailureKindRecoverySection, RoleSection};
 
 /// The retry policy of a role, with the source of its values.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,7 +28,7 @@ impl Config {
     }
 
     /// Returns the policy of a role.
-    pub fn policy_for(&self, role: &Role) -> Result<RoleRetryPolicy, ConfigError> {
+    pub fn policy_for(&self, role: &RoleSection) -> Result<RoleRetryPolicy, ConfigError> {
         let mut made = self.base_for(role)?;
         if !made.policy.enabled {
             return Ok(made);
@@ -58,7 +58,7 @@ impl Config {
     }
 
     /// Returns the policy before settings for single kinds.
-    fn base_for(&self, role: &Role) -> Result<RoleRetryPolicy, ConfigError> {
+    fn base_for(&self, role: &RoleSection) -> Result<RoleRetryPolicy, ConfigError> {
         let made = |policy: RetryPolicy, from: String| RoleRetryPolicy {
             policy,
             origins: BTreeMap::from([("policy".to_owned(), from)]),
@@ -88,7 +88,7 @@ impl Config {
     }
 
     /// Applies the cap of `[error_recovery]`, unless the role's own policy overrides it.
-    fn apply_retry_cap(&self, role: &Role, made: &mut RoleRetryPolicy) {
+    fn apply_retry_cap(&self, role: &RoleSection, made: &mut RoleRetryPolicy) {
         let own = |key: &str| self.origin(&format!("role.{}.policy.{key}", role.id));
         let set = own("maxRetries").or_else(|| own("maxAttempts"));
         let cap = self.root.error_recovery.max_auto_retries;
@@ -106,13 +106,13 @@ impl Config {
     fn apply_kind(
         &self,
         made: &mut RoleRetryPolicy,
-        kind: Kind,
-        recovery: &FailureKindRecovery,
+        kind: FailureKind,
+        recovery: &FailureKindRecoverySection,
         place: &str,
     ) {
         let is_timed = made.policy.give_up_after.is_some();
         let one = made.policy.kinds.entry(kind).or_default();
-        let PolicyOverride {
+        let RetryPolicyOverride {
             max_retries,
             backoff_multiplier,
             timeout_multiplier,
@@ -146,13 +146,13 @@ impl Config {
 
     fn validated(
         &self,
-        role: &Role,
+        role: &RoleSection,
         made: RoleRetryPolicy,
     ) -> Result<RoleRetryPolicy, ConfigError> {
         let Err(error) = made.policy.check() else {
             return Ok(made);
         };
-        let problem = |problem: &unstuck_core::decision::PolicyProblem| {
+        let problem = |problem: &unstuck_core::decision::RetryPolicyProblem| {
             let from = made.origins.get(&problem.field);
             let from = from.map(|from| format!(" ({from})")).unwrap_or_default();
             let text = format!("invalid policy: {problem}{from}");

@@ -5,17 +5,18 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use unstuck_core::Kind;
+use unstuck_core::FailureKind;
 use unstuck_core::agent::AgentDefinition;
 use unstuck_core::knowledge::{KindOverlay, Strategy};
-use unstuck_core::loop_detection::LoopLimits;
+use unstuck_core::loop_detection::AgentLoopLimits;
 use unstuck_core::repair::RepairKnowledgeFile;
 
 use crate::safe_directories;
 use crate::schema_helpers::{self, add_alias, add_property};
 use crate::section::{
-    BudgetSection, ErrorRecovery, EscalationsSection, GatewaySection, LoopSection, Models,
-    PromptNoteSection, RepairPolicySection, Role, RunSection, StuckSection, Webhooks,
+    BudgetSection, ErrorRecoverySection, EscalationsSection, GatewaySection, ModelsSection,
+    PipelineLoopSection, PromptNoteSection, RepairPolicySection, RoleSection, RunSection,
+    StuckSection, WebhooksSection,
 };
 
 /// The unstuck configuration: agents, failure recovery, and limits.
@@ -26,12 +27,12 @@ pub(crate) struct RootSection {
     /// Settings of the run.
     pub(crate) run: RunSection,
     /// The roles: agents that build on each other's output.
-    pub(crate) role: Vec<Role>,
+    pub(crate) role: Vec<RoleSection>,
     /// Error recovery of roles.
-    pub(crate) error_recovery: ErrorRecovery,
+    pub(crate) error_recovery: ErrorRecoverySection,
     /// Repetition of the roles until the work is done.
     #[serde(rename = "loop")]
-    pub(crate) loop_section: Option<LoopSection>,
+    pub(crate) loop_section: Option<PipelineLoopSection>,
     /// Spending limits.
     pub(crate) budget: BudgetSection,
     /// Deadlines and permissions for requests that need human input.
@@ -39,7 +40,7 @@ pub(crate) struct RootSection {
     /// Limits for detecting an agent that is stuck in a loop.
     #[serde(deserialize_with = "StuckSection::deserialize")]
     #[schemars(with = "StuckSection")]
-    pub(crate) stuck: LoopLimits,
+    pub(crate) stuck: AgentLoopLimits,
     /// Prompt templates by name, each a string or a table.
     #[schemars(schema_with = "prompts")]
     pub(crate) prompts: BTreeMap<String, PromptNoteSection>,
@@ -47,10 +48,10 @@ pub(crate) struct RootSection {
     #[schemars(schema_with = "tables")]
     pub(crate) agents: BTreeMap<String, AgentDefinition>,
     /// User-defined models, prices and ladders.
-    pub(crate) models: Models,
+    pub(crate) models: ModelsSection,
     /// Changes to failure kinds: rules, chains, hints.
     #[schemars(schema_with = "kinds")]
-    pub(crate) kinds: BTreeMap<Kind, KindOverlay>,
+    pub(crate) kinds: BTreeMap<FailureKind, KindOverlay>,
     /// User-defined strategies, by id.
     #[schemars(schema_with = "strategies")]
     pub(crate) strategies: BTreeMap<String, Strategy>,
@@ -66,7 +67,7 @@ pub(crate) struct RootSection {
     #[schemars(schema_with = "repairs")]
     pub(crate) repairs: RepairKnowledgeFile,
     /// Notification targets.
-    pub(crate) webhooks: Webhooks,
+    pub(crate) webhooks: WebhooksSection,
     /// The gateway between agents and their LLM APIs.
     pub(crate) gateway: GatewaySection,
     /// If true, `[recovery]` of projects applies without confirmation; only in the user's own configuration, false by
@@ -79,7 +80,7 @@ pub(crate) struct RootSection {
 }
 
 fn kinds(_: &mut SchemaGenerator) -> Schema {
-    let names: Vec<_> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+    let names: Vec<_> = FailureKind::ALL.iter().map(|kind| kind.name()).collect();
     json_schema!({
         "type": "object",
         "propertyNames": { "enum": names },

@@ -2,13 +2,13 @@
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
-use unstuck_core::Kind;
+use unstuck_core::FailureKind;
 use unstuck_core::decision::templates;
 
 /// Returns the schema of a table keyed by kind.
 pub(crate) fn kind_table<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     let one = generator.subschema_for::<T>();
-    let kinds: serde_json::Map<_, _> = Kind::ALL
+    let kinds: serde_json::Map<_, _> = FailureKind::ALL
         .iter()
         .map(|kind| (kind.name().to_owned(), one.clone().to_value()))
         .collect();

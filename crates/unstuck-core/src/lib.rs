@@ -15,9 +15,9 @@
 //! [adds to it](knowledge::KnowledgeOverlay).
 //!
 //! ```
-//! use unstuck_core::decision::{RandomDraw, RecoveryHistory, DecisionInput, decide, template};
+//! use unstuck_core::decision::{RandomDraw, EpisodeRecoveryHistory, DecisionInput, decide, template};
 //! use unstuck_core::knowledge::RecoveryKnowledge;
-//! use unstuck_core::{Failure, Kind, RecoveryLevel, ClockReading, Timestamp, classify};
+//! use unstuck_core::{Failure, FailureKind, RecoveryLevel, ClockReading, Timestamp, classify};
 //!
 //! // An observed failure …
 //! let failure = Failure::api("anthropic")
@@ -28,12 +28,12 @@
 //! // … is a rate limit that states how long to wait …
 //! let now = ClockReading::utc(Timestamp::from_seconds(1_763_000_000));
 //! let diagnosis = classify(&failure, &now);
-//! assert_eq!(diagnosis.kind, Kind::RateLimit);
+//! assert_eq!(diagnosis.kind, FailureKind::RateLimit);
 //! assert_eq!(diagnosis.retry_after.map(|wait| wait.as_secs()), Some(12));
 //!
 //! // … so it is retried after exactly that wait.
 //! let policy = template("standard").ok_or("no such template")?;
-//! let history = RecoveryHistory::new(now.at);
+//! let history = EpisodeRecoveryHistory::new(now.at);
 //! let recovery_knowledge = RecoveryKnowledge::built_in();
 //! let known = recovery_knowledge.kind(diagnosis.kind).ok_or("no such kind")?;
 //! let situation = DecisionInput::new(policy, &history, &diagnosis, known, recovery_knowledge, now.at);
@@ -76,11 +76,11 @@ pub use diagnosis::{Classifier, Diagnosis, Evidence, classify};
 pub use did_you_mean::nearest;
 pub use event::{Event, EventRecord, RunId, SessionId};
 pub use failure::{
-    Category, Failure, FailureLayer, FailureRecord, Headers, Kind, LossyText, RecoveryLevel,
-    UnknownKind,
+    Category, Failure, FailureInputRecord, FailureKind, FailureLayer, Headers, LossyText,
+    RecoveryLevel, UnknownFailureKind,
 };
-pub use pipeline::Pipeline;
-pub use recovery_plan::{AttemptSettings, PlanRequest, PlannedStrategy, plan};
+pub use pipeline::PipelineState;
+pub use recovery_plan::{AttemptSettings, PlannedStrategy, RecoveryPlanRequest, plan};
 pub use session_state::SessionState;
 pub use time::{ClockReading, ParseTimestampError, Timestamp};
-pub use views::{EpisodeRecord, FailureAnalytics, RunSummary};
+pub use views::{FailureAnalytics, GoalEpisodeRecord, RunSummary};

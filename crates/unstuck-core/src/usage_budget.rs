@@ -5,17 +5,17 @@ use serde::{Deserialize, Serialize};
 /// The usage budgets from the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct UsageBudget {
+pub struct ConfiguredUsageBudgets {
     /// The limit of one run.
-    pub per_run: UsageLimit,
+    pub per_run: UsageBudgetLimit,
     /// The limit of all runs of a day (UTC).
-    pub per_day: UsageLimit,
+    pub per_day: UsageBudgetLimit,
 }
 
 /// Limits of usage; an absent limit is unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct UsageLimit {
+pub struct UsageBudgetLimit {
     /// Money in USD.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usd: Option<f64>,
@@ -30,7 +30,7 @@ pub fn lower_limit(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     limits.min_by(f64::total_cmp)
 }
 
-impl UsageLimit {
+impl UsageBudgetLimit {
     /// Returns the lower limit for each unit; an absent one is unlimited.
     fn min(self, other: Self) -> Self {
         let tokens = [self.tokens, other.tokens].into_iter().flatten();
@@ -41,7 +41,7 @@ impl UsageLimit {
     }
 }
 
-impl UsageBudget {
+impl ConfiguredUsageBudgets {
     /// Returns the budget of a running run after its configuration changed: lowered limits apply at once, raised limits
     /// from the next run on, since only a human's answer raises the budget of a run.
     #[must_use]
@@ -60,9 +60,9 @@ mod tests {
     /// W1: a configuration reload never raises the budget of an active run.
     #[test]
     fn a_reload_lowers_a_budget_and_never_raises_it() {
-        let of = |usd: Option<f64>, tokens: Option<u64>| UsageBudget {
-            per_run: UsageLimit { usd, tokens },
-            ..UsageBudget::default()
+        let of = |usd: Option<f64>, tokens: Option<u64>| ConfiguredUsageBudgets {
+            per_run: UsageBudgetLimit { usd, tokens },
+            ..ConfiguredUsageBudgets::default()
         };
         let before = of(Some(20.0), None);
         assert_eq!(before.tightened_to(of(Some(100.0), None)), before);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 /// An error of the fault server.
 #[derive(Debug, thiserror::Error)]
-pub enum FaultsError {
+pub enum FaultServerError {
     /// The script is invalid.
     #[error("invalid script: {0}")]
     Script(#[from] toml::de::Error),
@@ -32,7 +32,7 @@ pub enum FaultsError {
     Start(#[source] std::io::Error),
 }
 
-impl FaultsError {
+impl FaultServerError {
     /// Returns a constructor of errors for one file.
     pub fn file(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();

@@ -1,11 +1,11 @@
 //! Example scripts: a rate limit, a brownout, flaky answers, broken streams and connections, a benchmark.
 
-use crate::error::FaultsError;
-use crate::script::Script;
+use crate::error::FaultServerError;
+use crate::script::FaultScript;
 
 /// An example script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Example {
+pub struct ExampleFaultScript {
     /// Name of the example.
     pub name: &'static str,
     /// Script text with comments.
@@ -14,11 +14,11 @@ pub struct Example {
 
 macro_rules! examples {
     ($($name:literal),* $(,)?) => {
-        [$(Example { name: $name, text: include_str!(concat!("../data/examples/", $name, ".toml")) }),*]
+        [$(ExampleFaultScript { name: $name, text: include_str!(concat!("../data/examples/", $name, ".toml")) }),*]
     };
 }
 
-const EXAMPLES: [Example; 6] = examples![
+const EXAMPLES: [ExampleFaultScript; 6] = examples![
     "rate-limit",
     "brownout",
     "flaky",
@@ -28,16 +28,16 @@ const EXAMPLES: [Example; 6] = examples![
 ];
 
 /// Returns all example scripts.
-pub fn all() -> &'static [Example] {
+pub fn all() -> &'static [ExampleFaultScript] {
     &EXAMPLES
 }
 
 /// Returns the example script of this name.
-pub fn find(name: &str) -> Option<&'static Example> {
+pub fn find(name: &str) -> Option<&'static ExampleFaultScript> {
     EXAMPLES.iter().find(|example| example.name == name)
 }
 
-impl Example {
+impl ExampleFaultScript {
     /// Returns a summary from the first line of the script.
     pub fn summary(&self) -> &'static str {
         let line = self.text.lines().next().unwrap_or_default();
@@ -45,7 +45,7 @@ impl Example {
     }
 
     /// Parses the script.
-    pub fn script(&self) -> Result<Script, FaultsError> {
+    pub fn script(&self) -> Result<FaultScript, FaultServerError> {
         self.text.parse()
     }
 }

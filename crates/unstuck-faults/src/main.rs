@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use unstuck_faults::scripted_agent::{self, AgentArgs};
-use unstuck_faults::{FaultsError, Script, ServerOptions};
+use unstuck_faults::scripted_agent::{self, ScriptedAgentArgs};
+use unstuck_faults::{FaultScript, FaultServerError, FaultServerOptions};
 
 /// A scripted LLM API with failures, and an agent that calls it
 #[derive(Debug, Parser)]
@@ -19,7 +19,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Serve(ServeArgs),
-    Agent(AgentArgs),
+    Agent(ScriptedAgentArgs),
 }
 
 /// Serve a script until interrupted
@@ -59,13 +59,13 @@ fn main() -> ExitCode {
     }
 }
 
-fn serve(args: &ServeArgs) -> Result<(), FaultsError> {
-    let options = ServerOptions {
+fn serve(args: &ServeArgs) -> Result<(), FaultServerError> {
+    let options = FaultServerOptions {
         port: args.port,
         log: args.log.clone(),
-        ..ServerOptions::default()
+        ..FaultServerOptions::default()
     };
-    let script = Script::from_file(&args.script)?;
+    let script = FaultScript::from_file(&args.script)?;
     unstuck_faults::serve(script, &options, args.port_file.as_deref(), |server| {
         let _ = writeln!(stderr(), "listening on {}", server.url());
     })?;

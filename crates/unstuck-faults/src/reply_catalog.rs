@@ -8,7 +8,7 @@ use unstuck_core::nearest;
 /// A reply with its description.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct FaultDescription {
+pub struct FaultReplyDescription {
     /// Name in a script.
     pub name: String,
     /// Effect on the client, in one line.
@@ -20,21 +20,21 @@ pub struct FaultDescription {
 
 #[derive(Deserialize)]
 struct FaultCatalog {
-    fault: Vec<FaultDescription>,
+    fault: Vec<FaultReplyDescription>,
 }
 
 // A test compares it with all replies, so it cannot be wrong in a release.
-static FAULTS: LazyLock<Vec<FaultDescription>> = LazyLock::new(|| {
+static FAULTS: LazyLock<Vec<FaultReplyDescription>> = LazyLock::new(|| {
     let catalog: Result<FaultCatalog, _> = toml::from_str(include_str!("../data/faults.toml"));
     catalog.map(|catalog| catalog.fault).unwrap_or_default()
 });
 
 /// Returns every reply that a script can name.
-pub fn faults() -> &'static [FaultDescription] {
+pub fn faults() -> &'static [FaultReplyDescription] {
     &FAULTS
 }
 
-pub(crate) fn find(name: &str) -> Option<&'static FaultDescription> {
+pub(crate) fn find(name: &str) -> Option<&'static FaultReplyDescription> {
     FAULTS.iter().find(|fault| fault.name == name)
 }
 

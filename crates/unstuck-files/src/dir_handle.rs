@@ -14,10 +14,10 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::error::{FileError, FileProblem};
+use crate::error::{FileError, FileErrorKind};
 use crate::safe_open::{
-    DIR_FLAGS, FileIdentity, PathResolver, READ_FLAGS, SymlinkPolicy, file_identity, open_at,
-    require_regular,
+    DIR_FLAGS, FileIdentity, PathResolutionMethod, READ_FLAGS, SymlinkPolicy, file_identity,
+    open_at, require_regular,
 };
 use crate::user_named_file::read_bounded;
 
@@ -46,7 +46,7 @@ const CREATE_FLAGS: OFlags = OFlags::RDWR
 pub struct DirHandle {
     handle: File,
     access: CreationAccess,
-    resolver: PathResolver,
+    resolver: PathResolutionMethod,
 }
 
 /// Access mode of files created below a directory.
@@ -127,13 +127,13 @@ impl DirHandle {
         Self {
             handle,
             access,
-            resolver: PathResolver::Kernel,
+            resolver: PathResolutionMethod::Kernel,
         }
     }
 
     /// Sets the path resolver.
     #[must_use]
-    pub fn with_resolver(self, resolver: PathResolver) -> Self {
+    pub fn with_resolver(self, resolver: PathResolutionMethod) -> Self {
         Self { resolver, ..self }
     }
 
@@ -248,7 +248,7 @@ impl DirHandle {
     /// Reads a text file of at most `limit` bytes.
     pub fn read_text(&self, path: &Path, limit: u64) -> Result<String, FileError> {
         let text = String::from_utf8(self.read(path, limit)?);
-        text.map_err(|_| FileError::new(path, FileProblem::NotText))
+        text.map_err(|_| FileError::new(path, FileErrorKind::NotText))
     }
 
     /// Reads the last bytes of a file; the flag is true if there are more before them.
@@ -322,11 +322,11 @@ impl DirHandle {
     fn with_parent_dir<T>(
         &self,
         path: &Path,
-        done: impl FnOnce(BorrowedFd<'_>, &OsStr) -> Result<T, FileProblem>,
+        done: impl FnOnce(BorrowedFd<'_>, &OsStr) -> Result<T, FileErrorKind>,
     ) -> Result<T, FileError> {
-        let failed = |problem: FileProblem| FileError::new(path, problem);
+        let failed = |problem: FileErrorKind| FileError::new(path, problem);
         let Some(name) = path.file_name() else {
-            return Err(failed(FileProblem::NotAFile("directory")));
+            return Err(failed(FileErrorKind::NotAFile("directory")));
         };
         match path.parent().filter(|above| !above.as_os_str().is_empty()) {
             None => done(self.handle.as_fd(), name).map_err(failed),
@@ -373,7 +373,7 @@ impl DirHandle {
     ) -> Result<(), FileError> {
         self.with_parent_dir(path, |folder, name| {
             let (mut file, beside) = self.create_temporary_in(folder)?;
-            let mut write = || -> Result<(), FileProblem> {
+            let mut write = || -> Result<(), FileErrorKind> {
                 file.write_all(bytes)?;
                 let usual = file.metadata()?.mode() & 0o777;
                 let bits = permissions(usual) & 0o777;
@@ -395,7 +395,10 @@ impl DirHandle {
     }
 
     /// Creates a file under a random name.
-    fn create_temporary_in(&self, folder: BorrowedFd<'_>) -> Result<(File, OsString), FileProblem> {
+    fn create_temporary_in(
+        &self,
+        folder: BorrowedFd<'_>,
+    ) -> Result<(File, OsString), FileErrorKind> {
         for _ in 0..MAX_ATTEMPTS {
             let name = random_name()?;
             match openat(folder, &name, CREATE_FLAGS, self.file_mode()) {
@@ -404,7 +407,7 @@ impl DirHandle {
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(FileProblem::Unstable)
+        Err(FileErrorKind::Unstable)
     }
 
     /// Creates a file under a random name and returns its path.
@@ -427,7 +430,7 @@ impl DirHandle {
                     Err(error) => return Err(error.into()),
                 }
             }
-            Err(FileProblem::Unstable)
+            Err(FileErrorKind::Unstable)
         })
     }
 
@@ -460,12 +463,12 @@ impl DirHandle {
                 require_regular(&file)?;
                 let names = file.metadata()?.nlink();
                 return if names > 1 {
-                    Err(FileProblem::MultipleHardLinks(names))
+                    Err(FileErrorKind::MultipleHardLinks(names))
                 } else {
                     Ok(file)
                 };
             }
-            Err(FileProblem::Unstable)
+            Err(FileErrorKind::Unstable)
         })
     }
 
@@ -581,10 +584,10 @@ fn or_current_dir(path: &Path) -> &Path {
 }
 
 /// Returns a random name, so that nobody can have created a link under it before.
-fn random_name() -> Result<OsString, FileProblem> {
+fn random_name() -> Result<OsString, FileErrorKind> {
     let mut bytes = [0; 8];
     getrandom::fill(&mut bytes)
-        .map_err(|error| FileProblem::System(std::io::Error::other(error.to_string())))?;
+        .map_err(|error| FileErrorKind::System(std::io::Error::other(error.to_string())))?;
     let number = u64::from_le_bytes(bytes);
     Ok(format!(".unstuck-{number:016x}.tmp").into())
 }

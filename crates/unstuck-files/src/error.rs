@@ -12,12 +12,12 @@ pub struct FileError {
     /// Path relative to the open directory.
     pub path: PathBuf,
     /// Cause of the failure.
-    pub problem: FileProblem,
+    pub problem: FileErrorKind,
 }
 
 /// The cause of a failed file access.
 #[derive(Debug, thiserror::Error)]
-pub enum FileProblem {
+pub enum FileErrorKind {
     /// The file does not exist.
     #[error("file not found")]
     Missing,
@@ -51,7 +51,7 @@ pub enum FileProblem {
 }
 
 impl FileError {
-    pub(crate) fn new(path: &Path, problem: impl Into<FileProblem>) -> Self {
+    pub(crate) fn new(path: &Path, problem: impl Into<FileErrorKind>) -> Self {
         Self {
             path: path.to_owned(),
             problem: problem.into(),
@@ -60,7 +60,7 @@ impl FileError {
 
     /// True if the file does not exist.
     pub fn is_missing(&self) -> bool {
-        matches!(self.problem, FileProblem::Missing)
+        matches!(self.problem, FileErrorKind::Missing)
     }
 
     /// Returns the error with the full path, for display.
@@ -73,7 +73,7 @@ impl FileError {
     }
 }
 
-impl From<Errno> for FileProblem {
+impl From<Errno> for FileErrorKind {
     fn from(error: Errno) -> Self {
         match error {
             Errno::NOENT => Self::Missing,
@@ -88,7 +88,7 @@ impl From<Errno> for FileProblem {
     }
 }
 
-impl From<io::Error> for FileProblem {
+impl From<io::Error> for FileErrorKind {
     fn from(error: io::Error) -> Self {
         match error.raw_os_error() {
             Some(code) => Errno::from_raw_os_error(code).into(),
@@ -97,7 +97,7 @@ impl From<io::Error> for FileProblem {
     }
 }
 
-impl FileProblem {
+impl FileErrorKind {
     fn kind(&self) -> io::ErrorKind {
         match self {
             Self::Missing => io::ErrorKind::NotFound,

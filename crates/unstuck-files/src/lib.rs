@@ -21,6 +21,6 @@ mod trusted_program;
 mod user_named_file;
 
 pub use dir_handle::{DirEntry, DirHandle, EntryKind};
-pub use error::{FileError, FileProblem};
+pub use error::{FileError, FileErrorKind};
 pub use trusted_program::{TrustedProgram, program_on_path, trusted_search_path};
 pub use user_named_file::{open_named, read_named, read_named_text};

@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
 
-use crate::error::FileProblem;
+use crate::error::FileErrorKind;
 
 /// An error opening a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -67,7 +67,7 @@ pub enum SymlinkPolicy {
 
 /// The implementation that resolves a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PathResolver {
+pub enum PathResolutionMethod {
     /// One kernel call (`openat2`) if available; otherwise like [`Self::Stepwise`].
     Kernel,
     /// One component after the other, as on systems without `openat2`.
@@ -97,7 +97,7 @@ fn open_dir_file(root: BorrowedFd<'_>, path: &Path) -> Result<(File, PathBuf), D
 /// Opens a file for reading through a path without links, and does not block on a FIFO.
 pub fn open_file(folder: BorrowedFd<'_>, path: &Path) -> Result<File, Errno> {
     open_at(
-        PathResolver::Kernel,
+        PathResolutionMethod::Kernel,
         folder,
         path,
         READ_FLAGS,
@@ -108,7 +108,7 @@ pub fn open_file(folder: BorrowedFd<'_>, path: &Path) -> Result<File, Errno> {
 
 /// Opens any entry below a directory; the last component must not be a link unless links within are followed.
 pub fn open_at(
-    resolver: PathResolver,
+    resolver: PathResolutionMethod,
     folder: BorrowedFd<'_>,
     path: &Path,
     flags: OFlags,
@@ -116,7 +116,7 @@ pub fn open_at(
     links: SymlinkPolicy,
 ) -> Result<File, Errno> {
     #[cfg(target_os = "linux")]
-    if resolver == PathResolver::Kernel {
+    if resolver == PathResolutionMethod::Kernel {
         match kernel::open_at(folder, path, flags, mode, links) {
             // A kernel before 5.6, or a container that blocks the call.
             Err(Errno::NOSYS | Errno::PERM) => {}
@@ -139,11 +139,11 @@ pub fn open_at(
 }
 
 /// Returns an error unless the handle is a regular file.
-pub fn require_regular(file: impl AsFd) -> Result<(), FileProblem> {
+pub fn require_regular(file: impl AsFd) -> Result<(), FileErrorKind> {
     let data = fstat(file)?;
     match kind_name(FileType::from_raw_mode(data.st_mode)) {
         None => Ok(()),
-        Some(name) => Err(FileProblem::NotAFile(name)),
+        Some(name) => Err(FileErrorKind::NotAFile(name)),
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
-use crate::error::{FileError, FileProblem};
+use crate::error::{FileError, FileErrorKind};
 use crate::safe_open::require_regular;
 
 /// Opens a regular file for reading. Never blocks: FIFOs, devices and sockets are refused.
@@ -28,20 +28,20 @@ pub fn read_named(path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
 /// Reads a regular text file of at most `limit` bytes.
 pub fn read_named_text(path: &Path, limit: u64) -> Result<String, FileError> {
     let bytes = read_named(path, limit)?;
-    String::from_utf8(bytes).map_err(|_| FileError::new(path, FileProblem::NotText))
+    String::from_utf8(bytes).map_err(|_| FileError::new(path, FileErrorKind::NotText))
 }
 
 /// Reads an open file completely if it has at most `limit` bytes.
-pub(crate) fn read_bounded(file: &mut File, limit: u64) -> Result<Vec<u8>, FileProblem> {
+pub(crate) fn read_bounded(file: &mut File, limit: u64) -> Result<Vec<u8>, FileErrorKind> {
     // The size check refuses a sparse file of terabytes; the bounded read catches a file that grows meanwhile.
     let size = file.metadata()?.len();
     if size > limit {
-        return Err(FileProblem::TooLarge(limit));
+        return Err(FileErrorKind::TooLarge(limit));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
     file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
-        return Err(FileProblem::TooLarge(limit));
+        return Err(FileErrorKind::TooLarge(limit));
     }
     Ok(bytes)
 }

@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, oneshot};
 use unstuck_core::admission::{
-    AdmissionController, AdmissionDecision, AdmissionRequest, AdmissionSettings, AdmissionState,
-    HoldReason, NextAdmission, ResponseRateLimits, WaitQueue, WaitTicket,
+    AdmissionControllerState, AdmissionDecision, AdmissionWaitTicket, ApiAdmissionController,
+    ApiAdmissionRequest, ApiAdmissionSettings, HoldReason, NextAdmission, ResponseRateLimits,
+    WaitQueue,
 };
-use unstuck_core::{Kind, Timestamp};
+use unstuck_core::{FailureKind, Timestamp};
 
 use crate::clock;
 
@@ -44,7 +45,7 @@ const NOTIFY_AGAIN_AFTER: Duration = Duration::from_secs(30);
 
 /// The admission queues of a gateway.
 pub(crate) struct AdmissionQueues {
-    settings: AdmissionSettings,
+    settings: ApiAdmissionSettings,
     known: Mutex<HashMap<AdmissionQueueKey, Arc<AdmissionQueue>>>,
 }
 
@@ -55,7 +56,7 @@ pub(crate) struct AdmissionQueue {
 }
 
 struct AdmissionQueueState {
-    lane: AdmissionController,
+    lane: ApiAdmissionController,
     queue: WaitQueue<oneshot::Sender<()>>,
     /// True while a task serves the queue.
     is_served: bool,
@@ -69,7 +70,7 @@ pub(crate) struct AdmissionWait {
 }
 
 impl AdmissionQueues {
-    pub(crate) fn new(settings: AdmissionSettings) -> Self {
+    pub(crate) fn new(settings: ApiAdmissionSettings) -> Self {
         Self {
             settings,
             known: Mutex::default(),
@@ -84,7 +85,7 @@ impl AdmissionQueues {
         }
         let lane = Arc::new(AdmissionQueue {
             state: Mutex::new(AdmissionQueueState {
-                lane: AdmissionController::new(self.settings.clone(), clock::timestamp_now()),
+                lane: ApiAdmissionController::new(self.settings.clone(), clock::timestamp_now()),
                 queue: WaitQueue::default(),
                 is_served: false,
             }),
@@ -95,7 +96,10 @@ impl AdmissionQueues {
     }
 
     /// Returns the state of all lanes.
-    pub(crate) fn states(&self, now: Timestamp) -> Vec<(AdmissionQueueKey, AdmissionState)> {
+    pub(crate) fn states(
+        &self,
+        now: Timestamp,
+    ) -> Vec<(AdmissionQueueKey, AdmissionControllerState)> {
         let known = lock(&self.known);
         let mut states: Vec<_> = known
             .iter()
@@ -120,7 +124,7 @@ impl AdmissionQueue {
     pub(crate) async fn acquire(
         self: &Arc<Self>,
         session: &str,
-        ask: AdmissionRequest,
+        ask: ApiAdmissionRequest,
         patience: AdmissionWaitLimit,
         tell: impl Fn(AdmissionWait),
     ) -> Result<AdmissionPermit, AdmissionWait> {
@@ -180,7 +184,10 @@ impl AdmissionQueue {
     }
 
     /// Admits a call that a person wants to be tried now, past the queue.
-    pub(crate) fn acquire_on_request(self: &Arc<Self>, ask: AdmissionRequest) -> AdmissionPermit {
+    pub(crate) fn acquire_on_request(
+        self: &Arc<Self>,
+        ask: ApiAdmissionRequest,
+    ) -> AdmissionPermit {
         let now = clock::timestamp_now();
         self.state().lane.admit_on_request(ask, now);
         AdmissionPermit {
@@ -192,7 +199,7 @@ impl AdmissionQueue {
     /// Reports the reason of the wait, and again when it gets longer; never returns.
     async fn notify_wait(
         &self,
-        ask: AdmissionRequest,
+        ask: ApiAdmissionRequest,
         mut told: Option<AdmissionWait>,
         tell: impl Fn(AdmissionWait),
     ) {
@@ -262,7 +269,7 @@ impl AdmissionQueue {
 /// A queued call, which leaves the queue when dropped.
 struct QueuedCall<'a> {
     lane: &'a AdmissionQueue,
-    position: WaitTicket,
+    position: AdmissionWaitTicket,
 }
 
 impl QueuedCall<'_> {
@@ -320,14 +327,14 @@ impl AdmissionPermit {
     /// Releases the permit after a failure.
     pub(crate) fn release_failed(
         mut self,
-        kind: Kind,
+        kind: FailureKind,
         stated: Option<Duration>,
         seen: &ResponseRateLimits,
     ) {
         self.release(|lane| lane.on_failure(kind, stated, seen, clock::timestamp_now()));
     }
 
-    fn release(&mut self, tell: impl FnOnce(&mut AdmissionController)) {
+    fn release(&mut self, tell: impl FnOnce(&mut ApiAdmissionController)) {
         if let Some(shared) = self.lane.take() {
             let waits = {
                 let mut state = shared.state();

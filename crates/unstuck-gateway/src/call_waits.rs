@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 use unstuck_core::decision::{CallWait, WaitPurpose};
-use unstuck_core::{Kind, Timestamp};
+use unstuck_core::{FailureKind, Timestamp};
 
 /// The waits of a session's held calls.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ impl CallWaits {
     }
 
     /// Sets a later end of the wait of a call, or the wait itself if it is not known yet.
-    pub(crate) fn extend(&self, call: &str, until: Timestamp, kind: Kind) {
+    pub(crate) fn extend(&self, call: &str, until: Timestamp, kind: FailureKind) {
         let mut waits = self.waits();
         let wait = waits.entry(call.to_owned()).or_insert(CallWait {
             until,
@@ -82,7 +82,7 @@ mod tests {
         let waits = CallWaits::default();
         let wait = |until| CallWait {
             until: at(until),
-            kind: Kind::ServerError,
+            kind: FailureKind::ServerError,
             wait_purpose: WaitPurpose::Network,
             give_up_at: Some(at(1800)),
         };
@@ -90,7 +90,7 @@ mod tests {
         waits.set("b", wait(5));
         assert_eq!(waits.next(at(0)), Some(wait(5)));
         assert_eq!(waits.next(at(5)), Some(wait(60)));
-        waits.extend("a", at(90), Kind::ServerError);
+        waits.extend("a", at(90), FailureKind::ServerError);
         assert_eq!(waits.next(at(5)), Some(wait(90)), "the rest is kept");
         waits.remove("a");
         assert_eq!(waits.next(at(5)), None);

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 
-use crate::non_llm_requests::{BodyError, NonLlmResponseBody};
+use crate::non_llm_requests::{BodyError, NonLlmHandlerBody};
 use crate::upstream::UpstreamResponseBody;
 
 /// A body that is generated while it is sent.
@@ -21,7 +21,7 @@ pub(crate) enum ResponseBody {
     /// A body passed through unchanged.
     Passthrough(Box<UpstreamResponseBody>),
     /// A body of the fallback handler at the same address.
-    Fallback(NonLlmResponseBody),
+    Fallback(NonLlmHandlerBody),
 }
 
 impl ResponseBody {

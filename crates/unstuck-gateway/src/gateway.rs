@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use tokio::sync::{broadcast, watch};
 use tokio::task::JoinHandle;
-use unstuck_core::admission::AdmissionState;
+use unstuck_core::admission::AdmissionControllerState;
 use unstuck_core::decision::CircuitState;
 use unstuck_core::escalation::EscalationAnswer;
 use unstuck_core::event::{BudgetReached, BudgetScope, SessionId};
@@ -14,11 +14,11 @@ use unstuck_core::{RetryPolicy, Timestamp};
 use crate::clock;
 use crate::error::GatewayError;
 use crate::protocol::Protocol;
-use crate::recorder::{Recorder, SessionEvent};
+use crate::recorder::{GatewayRecorder, GatewaySessionEvent};
 use crate::server::{self, StopMode};
-use crate::session::{GatewaySession, SessionSetup};
-use crate::settings::{Budgets, GatewaySettings};
-use crate::state::{GatewayState, KnowledgeSource};
+use crate::session::{GatewaySession, GatewaySessionSetup};
+use crate::settings::{GatewayBudgetSettings, GatewaySettings};
+use crate::state::{GatewayKnowledgeProvider, GatewayState};
 
 /// A running gateway.
 pub struct Gateway {
@@ -32,8 +32,8 @@ impl Gateway {
     /// Starts to listen, on the runtime of the caller.
     pub async fn start(
         settings: GatewaySettings,
-        knowledge: Arc<dyn KnowledgeSource>,
-        ledger: Arc<dyn Recorder>,
+        knowledge: Arc<dyn GatewayKnowledgeProvider>,
+        ledger: Arc<dyn GatewayRecorder>,
     ) -> Result<Self, GatewayError> {
         if !settings.listen.ip().is_loopback() && settings.token.is_none() {
             return Err(GatewayError::TokenRequired(settings.listen));
@@ -61,7 +61,7 @@ impl Gateway {
     }
 
     /// Registers a session before its first call.
-    pub fn register(&self, setup: SessionSetup) -> Arc<GatewaySession> {
+    pub fn register(&self, setup: GatewaySessionSetup) -> Arc<GatewaySession> {
         let limits = self.state.settings.loop_rules.limits.clone();
         self.state
             .sessions
@@ -119,7 +119,7 @@ impl Gateway {
     }
 
     /// Returns the budgets.
-    pub fn budgets(&self) -> Budgets {
+    pub fn budgets(&self) -> GatewayBudgetSettings {
         self.state.settings.budgets
     }
 
@@ -144,7 +144,7 @@ impl Gateway {
     }
 
     /// Returns name, model and state of each lane.
-    pub fn lane_states(&self, now: Timestamp) -> Vec<(String, String, AdmissionState)> {
+    pub fn lane_states(&self, now: Timestamp) -> Vec<(String, String, AdmissionControllerState)> {
         lane_states(&self.state, now)
     }
 
@@ -154,7 +154,7 @@ impl Gateway {
     }
 
     /// Subscribes to session events from now on.
-    pub fn subscribe(&self) -> broadcast::Receiver<SessionEvent> {
+    pub fn subscribe(&self) -> broadcast::Receiver<GatewaySessionEvent> {
         self.state.events.subscribe()
     }
 
@@ -190,13 +190,16 @@ impl GatewayHandle {
     }
 
     /// Returns name, model and state of each lane; empty once the gateway has stopped.
-    pub fn lane_states(&self, now: Timestamp) -> Vec<(String, String, AdmissionState)> {
+    pub fn lane_states(&self, now: Timestamp) -> Vec<(String, String, AdmissionControllerState)> {
         let shared = self.0.upgrade();
         shared.map_or_else(Vec::new, |shared| lane_states(&shared, now))
     }
 }
 
-fn lane_states(shared: &GatewayState, now: Timestamp) -> Vec<(String, String, AdmissionState)> {
+fn lane_states(
+    shared: &GatewayState,
+    now: Timestamp,
+) -> Vec<(String, String, AdmissionControllerState)> {
     let states = shared.admission.states(now).into_iter();
     states
         .map(|(key, mut state)| {

@@ -1,7 +1,7 @@
 //! A proxy in front of LLM APIs that recovers failed calls, for any agent, without changing it.
 //!
 //! [`Gateway`] listens on this machine and forwards calls to upstreams. [`unstuck_core`] diagnoses failures and decides
-//! on the recovery; a [`Recorder`] stores the events, which the session's supervisor receives too. [`protocol`] reads
+//! on the recovery; a [`GatewayRecorder`] stores the events, which the session's supervisor receives too. [`protocol`] reads
 //! and writes the formats of the APIs, [`loop_detection`] detects looping agents: both are pure.
 //!
 //! ```
@@ -51,15 +51,18 @@ mod usage;
 pub use error::GatewayError;
 pub use gateway::{Gateway, GatewayHandle};
 pub use non_llm_requests::{
-    BodyError, ConnectionPeer, NonLlmRequestHandler, NonLlmResponseBody, NonLlmResponseFuture,
+    BodyError, ConnectionPeer, NonLlmHandlerBody, NonLlmRequestHandler, NonLlmResponseFuture,
 };
-pub use recorder::{LookupFuture, NullRecorder, Recorder, SessionEvent, SessionEventKind};
-pub use run_budget::RunBudget;
-pub use session::{GatewaySession, SessionSetup};
+pub use recorder::{
+    GatewayRecorder, GatewaySessionEvent, GatewaySessionEventKind, NullRecorder,
+    RecorderLookupFuture,
+};
+pub use run_budget::RemainingRunBudget;
+pub use session::{GatewaySession, GatewaySessionSetup};
 pub use settings::{
-    Budgets, GatewaySettings, LoopHandling, NetworkSettings, OnLoop, Secret, StreamMode,
-    TimeLimits, UnsupportedFeatures, Upstream,
+    GatewayBudgetSettings, GatewaySettings, GatewayTimeLimits, LoopHandling, OnLoop,
+    ProxyAndCertificateSettings, Secret, StreamMode, Upstream, UpstreamUnsupportedFeatures,
 };
-pub use state::{BuiltInKnowledge, KnowledgeSource};
-pub use store_recorder::{NotificationBuilderFn, RecorderOptions, StoreRecorder};
+pub use state::{BuiltInKnowledge, GatewayKnowledgeProvider};
+pub use store_recorder::{NotificationBuilderFn, StoreRecorder, StoreRecorderOptions};
 pub use usage::CallUsage;

@@ -21,9 +21,9 @@ pub struct ConnectionPeer {
 /// The reason why a body broke off.
 pub type BodyError = Box<dyn std::error::Error + Send + Sync>;
 /// The body of a response to a request that is not meant for an LLM API.
-pub type NonLlmResponseBody = Pin<Box<dyn Body<Data = Bytes, Error = BodyError> + Send>>;
+pub type NonLlmHandlerBody = Pin<Box<dyn Body<Data = Bytes, Error = BodyError> + Send>>;
 /// The future of a response to a request that is not meant for an LLM API.
-pub type NonLlmResponseFuture = Pin<Box<dyn Future<Output = Response<NonLlmResponseBody>> + Send>>;
+pub type NonLlmResponseFuture = Pin<Box<dyn Future<Output = Response<NonLlmHandlerBody>> + Send>>;
 
 /// Answers requests that are not meant for LLM APIs. It checks access itself: the gateway does not.
 pub trait NonLlmRequestHandler: fmt::Debug + Send + Sync {

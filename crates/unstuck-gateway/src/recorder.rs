@@ -8,16 +8,20 @@ use tokio::sync::broadcast;
 use unstuck_core::escalation::EscalationAnswer;
 use unstuck_core::event::{ApiCallRecord, SkippedUpstream};
 use unstuck_core::{Diagnosis, Event, RetryPolicy, RunId, Timestamp};
-use unstuck_store::ProbeGrant;
+use unstuck_store::ProbeClaimOutcome;
 
 use crate::loop_detection::ApiLoopSignal;
-use crate::session::{GatewaySession, SessionSetup};
+use crate::session::{GatewaySession, GatewaySessionSetup};
 
 /// Records calls and events; no method may block.
-pub trait Recorder: Send + Sync {
+pub trait GatewayRecorder: Send + Sync {
     /// Starts the session of an unknown client with its first call; returns the run that it belongs to.
-    fn begin_session(&self, name: &str, client: Option<&str>, policy: &RetryPolicy)
-    -> SessionSetup;
+    fn begin_session(
+        &self,
+        name: &str,
+        client: Option<&str>,
+        policy: &RetryPolicy,
+    ) -> GatewaySessionSetup;
 
     /// Records a finished call.
     fn record_call(&self, record: ApiCallRecord);
@@ -31,26 +35,34 @@ pub trait Recorder: Send + Sync {
         upstream: &'a str,
         now: Timestamp,
         every: Duration,
-    ) -> LookupFuture<'a, ProbeGrant>;
+    ) -> RecorderLookupFuture<'a, ProbeClaimOutcome>;
 
     /// Returns the time when another process last saw the upstream recover; `None` if none shares it.
-    fn upstream_recovered_at<'a>(&'a self, upstream: &'a str) -> LookupFuture<'a, Timestamp>;
+    fn upstream_recovered_at<'a>(
+        &'a self,
+        upstream: &'a str,
+    ) -> RecorderLookupFuture<'a, Timestamp>;
 
     /// Announces the recovery of an upstream to the processes that share it.
     fn record_upstream_recovery(&self, upstream: &str, at: Timestamp);
 }
 
 /// The future of a lookup in the recorder.
-pub type LookupFuture<'a, T> = Pin<Box<dyn Future<Output = Option<T>> + Send + 'a>>;
+pub type RecorderLookupFuture<'a, T> = Pin<Box<dyn Future<Output = Option<T>> + Send + 'a>>;
 
 /// A recorder that records nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NullRecorder;
 
-impl Recorder for NullRecorder {
-    fn begin_session(&self, name: &str, _: Option<&str>, policy: &RetryPolicy) -> SessionSetup {
+impl GatewayRecorder for NullRecorder {
+    fn begin_session(
+        &self,
+        name: &str,
+        _: Option<&str>,
+        policy: &RetryPolicy,
+    ) -> GatewaySessionSetup {
         let run = RunId::new("gateway");
-        SessionSetup {
+        GatewaySessionSetup {
             name: name.to_owned(),
             session: run.session_id(1),
             run,
@@ -72,11 +84,11 @@ impl Recorder for NullRecorder {
         _: &'a str,
         _: Timestamp,
         _: Duration,
-    ) -> LookupFuture<'a, ProbeGrant> {
+    ) -> RecorderLookupFuture<'a, ProbeClaimOutcome> {
         Box::pin(std::future::ready(None))
     }
 
-    fn upstream_recovered_at<'a>(&'a self, _: &'a str) -> LookupFuture<'a, Timestamp> {
+    fn upstream_recovered_at<'a>(&'a self, _: &'a str) -> RecorderLookupFuture<'a, Timestamp> {
         Box::pin(std::future::ready(None))
     }
 
@@ -85,16 +97,16 @@ impl Recorder for NullRecorder {
 
 /// A live event for the supervisor of a session.
 #[derive(Debug, Clone)]
-pub struct SessionEvent {
+pub struct GatewaySessionEvent {
     /// The session.
     pub session: Arc<str>,
     /// The kind of event.
-    pub kind: SessionEventKind,
+    pub kind: GatewaySessionEventKind,
 }
 
 /// The kind of a session event.
 #[derive(Debug, Clone)]
-pub enum SessionEventKind {
+pub enum GatewaySessionEventKind {
     /// A held call is retried at once, as a person requested.
     RetryRequested,
     /// A call failed and is retried.
@@ -150,22 +162,22 @@ pub enum SessionEventKind {
 
 /// Broadcasts session events to subscribers.
 #[derive(Debug, Clone)]
-pub(crate) struct EventBus(broadcast::Sender<SessionEvent>);
+pub(crate) struct EventBus(broadcast::Sender<GatewaySessionEvent>);
 
 impl EventBus {
     pub(crate) fn new() -> Self {
         Self(broadcast::Sender::new(256))
     }
 
-    pub(crate) fn publish(&self, session: &GatewaySession, what: SessionEventKind) {
+    pub(crate) fn publish(&self, session: &GatewaySession, what: GatewaySessionEventKind) {
         // There may be no subscriber.
-        let _ = self.0.send(SessionEvent {
+        let _ = self.0.send(GatewaySessionEvent {
             session: session.name(),
             kind: what,
         });
     }
 
-    pub(crate) fn subscribe(&self) -> broadcast::Receiver<SessionEvent> {
+    pub(crate) fn subscribe(&self) -> broadcast::Receiver<GatewaySessionEvent> {
         self.0.subscribe()
     }
 }

@@ -10,7 +10,7 @@ use crate::usage::CallUsage;
 
 /// The remaining budget of a run during its attempts.
 #[derive(Debug, Default)]
-pub struct RunBudget(Mutex<RunBudgetState>);
+pub struct RemainingRunBudget(Mutex<RunBudgetState>);
 
 #[derive(Debug, Default)]
 struct RunBudgetState {
@@ -19,7 +19,7 @@ struct RunBudgetState {
     day: i64,
 }
 
-impl RunBudget {
+impl RemainingRunBudget {
     /// Sets the limits at the start of an attempt, and the usage of attempts in progress that they do not include. The
     /// usage of a day already includes it.
     pub fn set_limits(&self, limits: &[ActiveBudget], under_way: CallUsage, now: Timestamp) {
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn calls_of_all_sessions_reach_the_limit_together() {
-        let purse = RunBudget::default();
+        let purse = RemainingRunBudget::default();
         let now = Timestamp::from_seconds(1_794_744_000);
         let run = limit(BudgetScope::Run, BudgetUnit::Usd);
         purse.set_limits(&[run], usd(0.5), now);
@@ -142,7 +142,7 @@ mod tests {
     fn usage_of_other_processes_reaches_the_limit_of_a_day() {
         let noon = Timestamp::from_seconds(1_794_744_000);
         for (unit, cost, tokens) in [(BudgetUnit::Usd, 2.0, 0), (BudgetUnit::Tokens, 0.0, 2)] {
-            let purse = RunBudget::default();
+            let purse = RemainingRunBudget::default();
             let limits = [limit(BudgetScope::Day, unit), limit(BudgetScope::Run, unit)];
             assert!(!purse.has_day_limit());
             // Attempts in progress are included in the usage of the day, and not in that of the run.

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use unstuck_core::agent::is_conversation_id;
-use unstuck_core::decision::{CallWait, IdleInterval};
+use unstuck_core::decision::{CallWait, SupervisionGap};
 use unstuck_core::event::{ApiCallOutcome, BudgetReached, LastApiCall, RunId, SessionId};
-use unstuck_core::{Diagnosis, Kind, RetryPolicy, Timestamp};
+use unstuck_core::{Diagnosis, FailureKind, RetryPolicy, Timestamp};
 
 use crate::call::RetryLaterState;
 use crate::call_waits::CallWaits;
@@ -15,7 +15,7 @@ use crate::loop_detection::{
     ApiLoopDetector, ApiLoopKind, ApiLoopSignal, ConversationId, LoopDetectionLimits,
 };
 use crate::protocol::{RequestFacts, ResponseSummary};
-use crate::run_budget::RunBudget;
+use crate::run_budget::RemainingRunBudget;
 use crate::usage::CallUsage;
 
 /// The idle time after which a client's session has ended.
@@ -30,7 +30,7 @@ const MAX_UNFINISHED: usize = 32;
 
 /// The settings of a session before its first call.
 #[derive(Debug, Clone)]
-pub struct SessionSetup {
+pub struct GatewaySessionSetup {
     /// The name in URLs.
     pub name: String,
     /// The run that it belongs to.
@@ -63,7 +63,7 @@ pub(crate) struct HeldConversation {
 /// A session of the gateway: the conversation of one agent or client, with its policy, model, budget and usage.
 #[derive(Debug)]
 pub struct GatewaySession {
-    setup: SessionSetup,
+    setup: GatewaySessionSetup,
     name: Arc<str>,
     call_waits: CallWaits,
     state: Mutex<GatewaySessionState>,
@@ -79,7 +79,7 @@ pub(crate) struct SessionFailureStreak {
     /// True if the client got a permanent failure.
     is_given_up: bool,
     /// The periods without attempts: no network, or no call.
-    pub(crate) gaps: Vec<IdleInterval>,
+    pub(crate) gaps: Vec<SupervisionGap>,
 }
 
 #[derive(Debug)]
@@ -123,7 +123,7 @@ struct GatewaySessionState {
     /// The budget that blocks the calls, if any.
     budget_reached: Option<BudgetReached>,
     /// The remaining budget of the run, if it is limited.
-    run_budget: Option<Arc<RunBudget>>,
+    run_budget: Option<Arc<RemainingRunBudget>>,
     /// True once an unknown cost was reported.
     is_cost_unknown_told: bool,
     /// The number of escalations, and whether one is open.
@@ -175,7 +175,11 @@ impl GatewaySessionState {
 }
 
 impl GatewaySession {
-    pub(crate) fn new(setup: SessionSetup, limits: LoopDetectionLimits, now: Timestamp) -> Self {
+    pub(crate) fn new(
+        setup: GatewaySessionSetup,
+        limits: LoopDetectionLimits,
+        now: Timestamp,
+    ) -> Self {
         let (spent, policy) = (setup.spent, Arc::new(setup.policy.clone()));
         Self {
             name: setup.name.as_str().into(),
@@ -219,7 +223,7 @@ impl GatewaySession {
     }
 
     /// Returns the settings from before the first call.
-    pub fn setup(&self) -> &SessionSetup {
+    pub fn setup(&self) -> &GatewaySessionSetup {
         &self.setup
     }
 
@@ -367,12 +371,12 @@ impl GatewaySession {
     }
 
     /// Sets the budget of the run, which calls of this session use up.
-    pub fn set_run_budget(&self, purse: Option<Arc<RunBudget>>) {
+    pub fn set_run_budget(&self, purse: Option<Arc<RemainingRunBudget>>) {
         self.state().run_budget = purse;
     }
 
     /// Returns the budget of the run, if it is limited.
-    pub(crate) fn run_budget(&self) -> Option<Arc<RunBudget>> {
+    pub(crate) fn run_budget(&self) -> Option<Arc<RemainingRunBudget>> {
         self.state().run_budget.clone()
     }
 
@@ -517,7 +521,7 @@ impl GatewaySession {
             });
         let (at, lasted) = (failing.last_failure, began.since(failing.last_failure));
         if lasted > MAX_CLIENT_WAIT {
-            failing.gaps.push(IdleInterval {
+            failing.gaps.push(SupervisionGap {
                 at,
                 duration: lasted,
             });
@@ -531,7 +535,7 @@ impl GatewaySession {
     /// Adds a period without network, which is not charged to any call of the session.
     pub(crate) fn add_offline_gap(&self, at: Timestamp, lasted: Duration) {
         if let Some(failing) = &mut self.state().outage {
-            failing.gaps.push(IdleInterval {
+            failing.gaps.push(SupervisionGap {
                 at,
                 duration: lasted,
             });
@@ -610,7 +614,7 @@ impl GatewaySession {
     pub(crate) fn record_failure(
         &self,
         talk: ConversationId,
-        kind: Kind,
+        kind: FailureKind,
         now: Timestamp,
     ) -> Option<ApiLoopSignal> {
         let mut state = self.state();
@@ -673,7 +677,7 @@ mod tests {
 
     fn session() -> GatewaySession {
         let run = RunId::new("testrun000");
-        let setup = SessionSetup {
+        let setup = GatewaySessionSetup {
             name: "one".into(),
             session: run.session_id(1),
             run,
@@ -705,7 +709,7 @@ mod tests {
     /// Returns the length of the outage in minutes, after one more failure.
     fn failing(session: &GatewaySession, began: i64, now: i64) -> u64 {
         let failing = session.record_outage(at(began), at(now));
-        let mut history = unstuck_core::decision::RecoveryHistory::new(failing.since);
+        let mut history = unstuck_core::decision::EpisodeRecoveryHistory::new(failing.since);
         history.idle_intervals = failing.gaps;
         history.time_without_progress(at(now)).as_secs() / 60
     }

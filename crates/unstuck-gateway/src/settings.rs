@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use hyper::Uri;
 use unstuck_core::RetryPolicy;
-use unstuck_core::admission::AdmissionSettings;
-use unstuck_core::agent::ClientRetries;
+use unstuck_core::admission::ApiAdmissionSettings;
+use unstuck_core::agent::ClientRetryBehavior;
 use unstuck_network::NetworkProbe;
 
 use crate::error::GatewayError;
@@ -31,20 +31,20 @@ pub struct GatewaySettings {
     /// The upstreams; the first that can serve a request is used, the others are its fallbacks.
     pub upstreams: Vec<Upstream>,
     /// The network settings for upstream connections.
-    pub network: NetworkSettings,
+    pub network: ProxyAndCertificateSettings,
     /// The probe that detects a missing network.
     pub network_probe: NetworkProbe,
     /// The retry policy of sessions without their own.
     pub policy: RetryPolicy,
     /// The time limits.
-    pub limits: TimeLimits,
+    pub limits: GatewayTimeLimits,
     /// The assumed retry policy of unknown clients.
-    pub client_retries: ClientRetries,
+    pub client_retries: ClientRetryBehavior,
     /// The interval for probing an upstream that is down, on behalf of all waiting calls, once their clients would have
     /// given up.
     pub probe_every: Duration,
     /// The admission settings for sharing an upstream.
-    pub lanes: AdmissionSettings,
+    pub lanes: ApiAdmissionSettings,
     /// The maximum request size, in bytes.
     pub max_request: usize,
     /// If set, a refusal by a safety policy may be retried at another upstream.
@@ -56,7 +56,7 @@ pub struct GatewaySettings {
     /// The loop limits and the action for a looping agent.
     pub loop_rules: LoopHandling,
     /// The budgets.
-    pub budgets: Budgets,
+    pub budgets: GatewayBudgetSettings,
     /// The handler for requests that are not meant for LLM APIs; without it they get an error.
     pub fallback: Option<Arc<dyn NonLlmRequestHandler>>,
 }
@@ -69,19 +69,19 @@ impl GatewaySettings {
             token: None,
             is_private: false,
             upstreams,
-            network: NetworkSettings::default(),
+            network: ProxyAndCertificateSettings::default(),
             network_probe: NetworkProbe::System { has_proxy: false },
             policy: RetryPolicy::default(),
-            limits: TimeLimits::default(),
-            client_retries: ClientRetries::default(),
+            limits: GatewayTimeLimits::default(),
+            client_retries: ClientRetryBehavior::default(),
             probe_every: Duration::from_secs(60),
-            lanes: AdmissionSettings::default(),
+            lanes: ApiAdmissionSettings::default(),
             max_request: 64 << 20,
             route_around_refusals: false,
             stream: StreamMode::default(),
             retry_bad_output: false,
             loop_rules: LoopHandling::default(),
-            budgets: Budgets::default(),
+            budgets: GatewayBudgetSettings::default(),
             fallback: None,
         }
     }
@@ -101,7 +101,7 @@ pub(crate) fn restrict_client_keys(upstreams: &mut [Upstream]) {
 
 /// Network settings for upstream connections; empty fields use the defaults of this machine.
 #[derive(Clone, Default)]
-pub struct NetworkSettings {
+pub struct ProxyAndCertificateSettings {
     /// The proxy for http:// URLs.
     pub http_proxy: Option<String>,
     /// The proxy for https:// URLs.
@@ -114,7 +114,7 @@ pub struct NetworkSettings {
     pub extra_authorities: Vec<PathBuf>,
 }
 
-impl fmt::Debug for NetworkSettings {
+impl fmt::Debug for ProxyAndCertificateSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Proxy URLs may contain passwords.
         f.debug_struct("Network")
@@ -143,7 +143,7 @@ pub struct Upstream {
     /// The model names: the client's name and the upstream's.
     pub models: BTreeMap<String, String>,
     /// The missing capabilities.
-    pub missing: UnsupportedFeatures,
+    pub missing: UpstreamUnsupportedFeatures,
     /// The context size in tokens, if smaller than the model's.
     pub context: Option<u64>,
     /// The stream mode, if it differs from [`GatewaySettings::stream`].
@@ -204,7 +204,7 @@ impl Upstream {
             key: None,
             takes_client_key: true,
             models: BTreeMap::new(),
-            missing: UnsupportedFeatures::default(),
+            missing: UpstreamUnsupportedFeatures::default(),
             context: None,
             stream: None,
             is_nearby,
@@ -225,7 +225,7 @@ impl Upstream {
             key: None,
             takes_client_key: true,
             models: BTreeMap::new(),
-            missing: UnsupportedFeatures::default(),
+            missing: UpstreamUnsupportedFeatures::default(),
             context: None,
             stream: None,
             is_nearby: false,
@@ -278,7 +278,7 @@ fn is_nearby(host: &str) -> bool {
 
 /// The request features that an upstream does not support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct UnsupportedFeatures {
+pub struct UpstreamUnsupportedFeatures {
     /// No tool calls.
     pub tools: bool,
     /// No image input.
@@ -289,7 +289,7 @@ pub struct UnsupportedFeatures {
 
 /// The time limits of the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TimeLimits {
+pub struct GatewayTimeLimits {
     /// The limit for connecting.
     pub connect: Duration,
     /// The limit for the head of a streamed response.
@@ -313,7 +313,7 @@ pub struct TimeLimits {
     pub request: Duration,
 }
 
-impl Default for TimeLimits {
+impl Default for GatewayTimeLimits {
     fn default() -> Self {
         let seconds = Duration::from_secs;
         Self {
@@ -369,7 +369,7 @@ pub enum OnLoop {
 
 /// The budgets in USD; `None` means unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Budgets {
+pub struct GatewayBudgetSettings {
     /// The budget of one session.
     pub session: Option<f64>,
     /// The budget of all sessions of one day (UTC).

@@ -15,7 +15,7 @@ use crate::clock;
 use crate::connectivity::Connectivity;
 use crate::error::GatewayError;
 use crate::protocol::ResponseSummary;
-use crate::recorder::{EventBus, Recorder};
+use crate::recorder::{EventBus, GatewayRecorder};
 use crate::session::{GatewaySession, GatewaySessions};
 use crate::settings::{GatewaySettings, restrict_client_keys};
 use crate::spending::{BudgetOwner, BudgetRemaining, DaySpending};
@@ -23,7 +23,7 @@ use crate::upstream::UpstreamClient;
 use crate::upstream_health::UpstreamHealthMap;
 
 /// Gives access to the knowledge about failures, strategies and models.
-pub trait KnowledgeSource: Send + Sync {
+pub trait GatewayKnowledgeProvider: Send + Sync {
     /// Returns the failure classifier.
     fn classifier(&self) -> &Classifier;
 
@@ -44,7 +44,7 @@ impl Default for BuiltInKnowledge {
     }
 }
 
-impl KnowledgeSource for BuiltInKnowledge {
+impl GatewayKnowledgeProvider for BuiltInKnowledge {
     fn classifier(&self) -> &Classifier {
         Classifier::built_in()
     }
@@ -61,8 +61,8 @@ impl KnowledgeSource for BuiltInKnowledge {
 /// The state shared by all calls.
 pub(crate) struct GatewayState {
     pub(crate) settings: GatewaySettings,
-    pub(crate) knowledge: Arc<dyn KnowledgeSource>,
-    pub(crate) recorder: Arc<dyn Recorder>,
+    pub(crate) knowledge: Arc<dyn GatewayKnowledgeProvider>,
+    pub(crate) recorder: Arc<dyn GatewayRecorder>,
     pub(crate) events: EventBus,
     pub(crate) admission: AdmissionQueues,
     pub(crate) health: UpstreamHealthMap,
@@ -80,8 +80,8 @@ impl GatewayState {
     /// Creates the state of a new gateway.
     pub(crate) fn new(
         mut settings: GatewaySettings,
-        knowledge: Arc<dyn KnowledgeSource>,
-        ledger: Arc<dyn Recorder>,
+        knowledge: Arc<dyn GatewayKnowledgeProvider>,
+        ledger: Arc<dyn GatewayRecorder>,
     ) -> Result<Self, GatewayError> {
         let mut seed = [0; 8];
         getrandom::fill(&mut seed).map_err(GatewayError::Randomness)?;

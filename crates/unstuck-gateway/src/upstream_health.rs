@@ -1,7 +1,7 @@
 //! Upstream health: failing upstreams, probe permits, and notification of recoveries.
 //!
 //! One process's knowledge is here; the state shared by all processes of a store is behind
-//! [`Recorder`](crate::Recorder).
+//! [`GatewayRecorder`](crate::GatewayRecorder).
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -9,7 +9,7 @@ use unstuck_store::{DeliveryResult, OutboxMessage, Store, StoreError};
 
 use crate::message::NotificationMessage;
 use crate::retry_schedule::next_attempt;
-use crate::send::{DeliveryRetry, MessageSender, SendError};
+use crate::send::{DeliveryRetryAdvice, MessageSender, NotificationSendError};
 use crate::target::NotificationTarget;
 
 /// The maximum number of concurrent deliveries.
@@ -26,7 +26,7 @@ pub struct DeliveryWorker {
 
 /// The report of a delivery attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeliveryReport {
+pub struct DeliveryAttemptReport {
     /// The message id; the newest if several were sent as one.
     pub id: String,
     /// The number of messages sent as one.
@@ -44,13 +44,16 @@ impl DeliveryWorker {
     }
 
     /// Sends due messages once, and returns the reports; empty if none are due.
-    pub async fn deliver(&self, now: Timestamp) -> Result<Vec<DeliveryReport>, StoreError> {
+    pub async fn deliver(&self, now: Timestamp) -> Result<Vec<DeliveryAttemptReport>, StoreError> {
         let letters = self.store.claim_due_messages(now, MAX_CONCURRENT).await?;
         self.send_all(&letters, now).await
     }
 
     /// Sends all pending messages once, even those not yet due, except those claimed by other processes.
-    pub async fn deliver_all(&self, now: Timestamp) -> Result<Vec<DeliveryReport>, StoreError> {
+    pub async fn deliver_all(
+        &self,
+        now: Timestamp,
+    ) -> Result<Vec<DeliveryAttemptReport>, StoreError> {
         let letters = self.store.claim_waiting_messages(now).await?;
         self.send_all(&letters, now).await
     }
@@ -59,7 +62,7 @@ impl DeliveryWorker {
         &self,
         letters: &[OutboxMessage],
         now: Timestamp,
-    ) -> Result<Vec<DeliveryReport>, StoreError> {
+    ) -> Result<Vec<DeliveryAttemptReport>, StoreError> {
         let same = |one: &OutboxMessage, other: &OutboxMessage| {
             one.group == other.group && one.target == other.target
         };
@@ -88,14 +91,14 @@ impl DeliveryWorker {
         &self,
         letters: &[OutboxMessage],
         now: Timestamp,
-    ) -> Result<DeliveryReport, StoreError> {
+    ) -> Result<DeliveryAttemptReport, StoreError> {
         let (target, tried) = self.attempt_send(letters, now).await;
         let sent = match tried {
             Ok(()) => DeliveryResult::Delivered,
             Err(error) => failure_result(letters, error, now),
         };
         let ids: Vec<_> = letters.iter().map(|letter| letter.id.clone()).collect();
-        let delivery = DeliveryReport {
+        let delivery = DeliveryAttemptReport {
             id: ids.last().cloned().unwrap_or_default(),
             count: ids.len(),
             target,
@@ -109,17 +112,17 @@ impl DeliveryWorker {
         &self,
         letters: &[OutboxMessage],
         now: Timestamp,
-    ) -> (String, Result<(), SendError>) {
+    ) -> (String, Result<(), NotificationSendError>) {
         let target = letters.first().map(|letter| letter.target.clone());
         let target = serde_json::from_value::<NotificationTarget>(target.unwrap_or_default());
         let Ok(target) = target else {
             let why = "unknown target; update unstuck";
-            return ("?".to_owned(), Err(SendError::unreadable(why)));
+            return ("?".to_owned(), Err(NotificationSendError::unreadable(why)));
         };
         let messages: Result<Vec<_>, _> = letters.iter().map(parse_message).collect();
         let message = messages.ok().and_then(NotificationMessage::digest);
         let tried = match message {
-            None => Err(SendError::unreadable(
+            None => Err(NotificationSendError::unreadable(
                 "unknown message format; update unstuck",
             )),
             Some(message) => self.sender.send(&target, &message, now).await.map(drop),
@@ -137,9 +140,13 @@ fn parse_message(letter: &OutboxMessage) -> serde_json::Result<NotificationMessa
 }
 
 /// The messages are sent together, so the newest one determines the retry.
-fn failure_result(letters: &[OutboxMessage], error: SendError, now: Timestamp) -> DeliveryResult {
+fn failure_result(
+    letters: &[OutboxMessage],
+    error: NotificationSendError,
+    now: Timestamp,
+) -> DeliveryResult {
     let next = match (error.retryable, letters.last()) {
-        (DeliveryRetry::After(stated), Some(letter)) => next_attempt(letter, stated, now),
+        (DeliveryRetryAdvice::After(stated), Some(letter)) => next_attempt(letter, stated, now),
         _ => None,
     };
     let error = error.reason;

@@ -1,6 +1,6 @@
 //! Notifications: webhooks, a command, desktop messages.
 //!
-//! The messages are a pure function of a run's events ([`Subscriptions::build_messages`]) and are written to the
+//! The messages are a pure function of a run's events ([`NotificationSubscriptions::build_messages`]) and are written to the
 //! store's outbox together with them. A [`DeliveryWorker`] takes them from there and retries until they are delivered.
 //! A message keeps its id across attempts, so that receivers can detect duplicates.
 
@@ -15,14 +15,15 @@ mod send;
 mod signature;
 mod target;
 
-pub use delivery::{DeliveryReport, DeliveryWorker};
+pub use delivery::{DeliveryAttemptReport, DeliveryWorker};
 pub use event::NotificationEvent;
 pub use format::{RenderedMessage, TemplateError, check_template, render};
 pub use message::{DigestItem, NotificationMessage};
-pub use message_builder::{Subscription, Subscriptions};
+pub use message_builder::{NotificationSubscription, NotificationSubscriptions};
 pub use retry_schedule::{GIVE_UP_AFTER, next_attempt};
 pub use send::{
-    DeliveryRetry, EnvironmentReader, MessageSender, ReceiverResponse, SendError, is_private,
+    DeliveryRetryAdvice, DeliveryTargetReply, EnvironmentReader, MessageSender,
+    NotificationSendError, is_private,
 };
 pub use signature::{InvalidSecret, sign};
-pub use target::{MessageFormat, NotificationTarget, WebhookAddress};
+pub use target::{NotificationFormat, NotificationTarget, WebhookTarget};

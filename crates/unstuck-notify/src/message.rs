@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use unstuck_core::Timestamp;
-use unstuck_core::views::SessionStatus;
+use unstuck_core::views::SessionStatusSummary;
 
 use crate::event::NotificationEvent;
 use crate::sanitize_text::first_line;
@@ -48,7 +48,7 @@ pub struct NotificationMessage {
     pub outcome: Option<String>,
     /// The status of the session, or of the run if the message is about a pipeline.
     #[serde(default)]
-    pub state: Option<SessionStatus>,
+    pub state: Option<SessionStatusSummary>,
     /// The summary in one line.
     pub title: String,
     /// The explanation in a few lines.

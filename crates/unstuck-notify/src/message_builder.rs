@@ -10,7 +10,7 @@ use unstuck_core::event::{
     EscalationKind, EscalationOpened, EscalationResolved, Event, EventRecord, RunFinished,
     RunOutcome, SessionFinished, SessionParked, VERSION,
 };
-use unstuck_core::views::{RunProjection, SessionStatus, SessionSummary};
+use unstuck_core::views::{RunProjection, SessionStatusSummary, SessionSummary};
 use unstuck_store::NewOutboxMessage;
 
 use crate::event::NotificationEvent;
@@ -27,7 +27,7 @@ const MAX_TEXT: usize = 1500;
 
 /// A subscription of a target to an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Subscription {
+pub struct NotificationSubscription {
     /// The event.
     pub event: NotificationEvent,
     /// The target.
@@ -38,14 +38,14 @@ pub struct Subscription {
 
 /// All subscriptions.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Subscriptions {
+pub struct NotificationSubscriptions {
     /// The subscriptions.
-    pub list: Vec<Subscription>,
+    pub list: Vec<NotificationSubscription>,
     /// The suffix of command lines in messages that selects the store: ` --store FILE`, or empty.
     pub store_option: String,
 }
 
-impl Subscriptions {
+impl NotificationSubscriptions {
     /// Returns the messages for events about to be written; `run` is the state before them.
     pub fn build_messages(
         &self,
@@ -341,8 +341,8 @@ impl MessageBuilder<'_> {
             outcome: None,
             // The process that writes the event supervises the run.
             state: Some(match session {
-                Some(session) => SessionStatus::for_session(session, false),
-                None => SessionStatus::for_run(view, true),
+                Some(session) => SessionStatusSummary::for_session(session, false),
+                None => SessionStatusSummary::for_run(view, true),
             }),
             title: first_line(&format!("{project}{what}"), MAX_TITLE),
             text: String::new(),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 pub enum NotificationTarget {
     /// A network address.
-    Address(WebhookAddress),
+    Address(WebhookTarget),
     /// A command line of the user.
     Command(String),
     /// The desktop of this machine.
@@ -18,7 +18,7 @@ pub enum NotificationTarget {
 
 /// A webhook address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WebhookAddress {
+pub struct WebhookTarget {
     /// The URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
@@ -27,7 +27,7 @@ pub struct WebhookAddress {
     pub url_env: Option<String>,
     /// The message format.
     #[serde(default)]
-    pub format: MessageFormat,
+    pub format: NotificationFormat,
     /// The environment variable with the signing secrets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_env: Option<String>,
@@ -41,13 +41,13 @@ pub struct WebhookAddress {
     pub allow_private: bool,
 }
 
-impl WebhookAddress {
+impl WebhookTarget {
     /// Returns an address that receives unsigned JSON.
     pub fn unsigned_json(url: impl Into<String>) -> Self {
         Self {
             url: Some(url.into()),
             url_env: None,
-            format: MessageFormat::Json,
+            format: NotificationFormat::Json,
             secret_env: None,
             token_env: None,
             timeout_ms: 10_000,
@@ -59,7 +59,7 @@ impl WebhookAddress {
 /// The message format.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum MessageFormat {
+pub enum NotificationFormat {
     /// The message as JSON.
     #[default]
     Json,
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn displayed_address_has_no_path() {
         let shown =
-            |url: &str| NotificationTarget::Address(WebhookAddress::unsigned_json(url)).to_string();
+            |url: &str| NotificationTarget::Address(WebhookTarget::unsigned_json(url)).to_string();
         let slack = "https://hooks.slack.com/services/T0/B0/XXXX";
         assert_eq!(shown(slack), "https://hooks.slack.com/…");
         assert_eq!(shown("http://localhost:8080/"), "http://localhost:8080/");
@@ -120,13 +120,13 @@ mod tests {
 
     #[test]
     fn target_round_trips_through_storage() {
-        let address = NotificationTarget::Address(WebhookAddress {
-            format: MessageFormat::Template {
+        let address = NotificationTarget::Address(WebhookTarget {
+            format: NotificationFormat::Template {
                 text: "{{ title }}".into(),
                 content_type: "text/plain".into(),
             },
             secret_env: Some("HOOK_SECRET".into()),
-            ..WebhookAddress::unsigned_json("https://a.example/x")
+            ..WebhookTarget::unsigned_json("https://a.example/x")
         });
         for target in [
             address,

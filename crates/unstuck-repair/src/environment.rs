@@ -48,19 +48,19 @@ impl EnvAllowList {
 ///
 /// ```
 /// use std::path::Path;
-/// use unstuck_repair::environment::RepairEnvironment;
+/// use unstuck_repair::environment::RepairEnvironmentVariables;
 ///
 /// let owner = [("PATH", "/repo/bin:.:/usr/bin"), ("LD_PRELOAD", "./x.so"), ("LANG", "C")];
 /// let owner = owner.map(|(name, value)| (name.into(), value.into()));
-/// let environment = RepairEnvironment::from_owner(owner, Path::new("/repo"), &[]);
+/// let environment = RepairEnvironmentVariables::from_owner(owner, Path::new("/repo"), &[]);
 /// assert_eq!(environment.get("PATH").unwrap(), "/usr/bin");
 /// assert_eq!(environment.get("LANG").unwrap(), "C");
 /// assert_eq!(environment.get("LD_PRELOAD"), None);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct RepairEnvironment(BTreeMap<OsString, OsString>);
+pub struct RepairEnvironmentVariables(BTreeMap<OsString, OsString>);
 
-impl RepairEnvironment {
+impl RepairEnvironmentVariables {
     /// Builds the environment from the owner's for a project at `root`; variables that the owner lists are kept.
     pub fn from_owner(
         owner: impl IntoIterator<Item = (OsString, OsString)>,

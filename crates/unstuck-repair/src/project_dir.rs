@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, openat};
-use unstuck_core::command_policy::{DirectoryProtection, sanitize};
+use unstuck_core::command_policy::{WorkingDirProtection, sanitize};
 
 use crate::beneath::{self, file_identity};
 
@@ -54,7 +54,7 @@ pub struct RepairWorkingDir {
     handle: File,
     identity: FileIdentity,
     relative: PathBuf,
-    directory_kind: DirectoryProtection,
+    directory_kind: WorkingDirProtection,
 }
 
 impl ProjectRoot {
@@ -138,15 +138,15 @@ impl ProjectRoot {
     }
 
     /// Returns the kind of a directory by its requested path and its resolved path.
-    fn location_of(asked: &Path, found: &Path) -> DirectoryProtection {
+    fn location_of(asked: &Path, found: &Path) -> WorkingDirProtection {
         let goes_up = asked.components().any(|part| part == Component::ParentDir);
         let asked = if goes_up { found } else { asked };
         if let Some(part) =
             first_protected_component(found).or_else(|| first_protected_component(asked))
         {
-            return DirectoryProtection::Protected(part.to_string_lossy().into_owned());
+            return WorkingDirProtection::Protected(part.to_string_lossy().into_owned());
         }
-        DirectoryProtection::Ordinary
+        WorkingDirProtection::Ordinary
     }
 }
 
@@ -174,7 +174,7 @@ impl RepairWorkingDir {
     }
 
     /// Returns the kind of the directory, which decides if approvals apply in it.
-    pub fn directory_kind(&self) -> &DirectoryProtection {
+    pub fn directory_kind(&self) -> &WorkingDirProtection {
         &self.directory_kind
     }
 }

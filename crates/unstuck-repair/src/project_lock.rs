@@ -10,11 +10,11 @@ use sha2::{Digest, Sha256};
 
 /// The exclusive right to repair a project; released on drop and whenever the process ends.
 #[derive(Debug)]
-pub struct ProjectLock {
+pub struct ProjectRepairLock {
     _file: File,
 }
 
-impl ProjectLock {
+impl ProjectRepairLock {
     /// Acquires the lock, or returns `None` if another repair of this project runs. `state` is unstuck's own directory,
     /// `root` the resolved path of the project.
     #[expect(
@@ -54,7 +54,8 @@ mod tests {
     #[test]
     fn project_lock_is_exclusive_per_project() {
         let state = tempfile::tempdir().unwrap();
-        let take = |root: &str| ProjectLock::try_acquire(state.path(), Path::new(root)).unwrap();
+        let take =
+            |root: &str| ProjectRepairLock::try_acquire(state.path(), Path::new(root)).unwrap();
         let first = take("/a");
         assert!(first.is_some());
         assert!(take("/a").is_none());

@@ -2,7 +2,7 @@
 //! document.
 
 use unstuck_core::command_policy::{
-    CommandEvaluation, PolicyContext, Proposal, RepairPolicy, evaluate,
+    CommandEvaluation, CommandVerdictRestrictions, Proposal, RepairPolicy, evaluate,
 };
 
 use crate::project_dir::{ProjectRoot, RepairWorkingDir};
@@ -34,7 +34,7 @@ pub fn evaluate_proposal(
     bytes: &[u8],
     root: &ProjectRoot,
     rules: &RepairPolicy,
-    standing: &PolicyContext,
+    standing: &CommandVerdictRestrictions,
 ) -> ProposalEvaluation {
     let proposal = match Proposal::parse(bytes) {
         Ok(proposal) => proposal,

@@ -7,12 +7,12 @@
 //! ```no_run
 //! use tokio::sync::watch;
 //! use unstuck_run::answer_expectations::AnswerExpectations;
-//! use unstuck_run::process::{DiscardOutput, ProcessError, ReaperProgram, ProcessSpec, Stdin, StopRequest, ChildSupervisor};
+//! use unstuck_run::process::{DiscardOutput, ProcessError, ReaperProgram, ProcessSpec, Stdin, AttemptStopRequest, ChildSupervisor};
 //!
 //! # async fn example() -> Result<(), ProcessError> {
 //! // Every process that the command starts is ended with it, even if this process is killed meanwhile.
 //! let mut supervisor = ChildSupervisor::start(&ReaperProgram::own())?;
-//! let (_stop, stopped) = watch::channel(StopRequest::Continue);
+//! let (_stop, stopped) = watch::channel(AttemptStopRequest::Continue);
 //! let spec = ProcessSpec::shell("echo '# Review'; echo fine");
 //! let ended = supervisor.run(&spec, &mut Stdin::null(), &mut DiscardOutput, stopped).await?;
 //!

@@ -8,7 +8,7 @@ use unstuck_core::Timestamp;
 use unstuck_core::event::{ApiCallOutcome, ApiCallRecord};
 use unstuck_core::event::{RunId, SessionId};
 
-use crate::append::PayloadRedactor;
+use crate::append::EventPayloadRedactor;
 
 /// The maximum length of a model or upstream name; clients can send anything.
 const MAX_NAME_CHARS: usize = 200;
@@ -50,7 +50,10 @@ pub(crate) struct PreparedCalls(pub(crate) Vec<ApiCallRecord>);
 
 impl PreparedCalls {
     /// Cuts and redacts the model and upstream names; nothing else in a record comes from clients or upstreams.
-    pub(crate) fn new(mut calls: Vec<ApiCallRecord>, redact: Option<&PayloadRedactor>) -> Self {
+    pub(crate) fn new(
+        mut calls: Vec<ApiCallRecord>,
+        redact: Option<&EventPayloadRedactor>,
+    ) -> Self {
         let mut names = NameCleaner {
             redact,
             cleaned: HashMap::new(),
@@ -70,7 +73,7 @@ impl PreparedCalls {
 
 /// Cleans names, with a cache because the same few names recur.
 struct NameCleaner<'a> {
-    redact: Option<&'a PayloadRedactor>,
+    redact: Option<&'a EventPayloadRedactor>,
     cleaned: HashMap<String, String>,
 }
 

@@ -9,13 +9,13 @@ use unstuck_core::Timestamp;
 use unstuck_core::event::{Event, RunId};
 
 use crate::error::StoreError;
-use crate::escalation::AnswerGuard;
+use crate::escalation::EscalationAnswerPrecondition;
 use crate::lease::LeaseToken;
 use crate::outbox::NewOutboxMessage;
 
 /// A batch of events for one run, written atomically.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Append {
+pub struct RunEventBatch {
     /// The run the events belong to.
     pub run: RunId,
     /// The time of the events.
@@ -25,12 +25,12 @@ pub struct Append {
     /// The lease the writer must still hold; `None` for events of humans, which need no lease.
     pub lease: Option<LeaseToken>,
     /// The escalation the events answer; it must still be open.
-    pub answer_guard: Option<AnswerGuard>,
+    pub answer_guard: Option<EscalationAnswerPrecondition>,
     /// Outbox messages written in the same transaction.
     pub messages: Vec<NewOutboxMessage>,
 }
 
-impl Append {
+impl RunEventBatch {
     /// Returns an append that needs no lease.
     pub fn new(run: RunId, at: Timestamp, events: impl IntoIterator<Item = Event>) -> Self {
         Self {
@@ -45,7 +45,7 @@ impl Append {
 
     /// Writes the events only while that escalation is open.
     #[must_use]
-    pub fn with_answer_guard(self, answers: AnswerGuard) -> Self {
+    pub fn with_answer_guard(self, answers: EscalationAnswerPrecondition) -> Self {
         Self {
             answer_guard: Some(answers),
             ..self
@@ -73,9 +73,9 @@ impl Append {
 
 /// A function that removes secrets from payloads before they are written.
 #[derive(Clone)]
-pub struct PayloadRedactor(Arc<dyn Fn(&mut Value) + Send + Sync>);
+pub struct EventPayloadRedactor(Arc<dyn Fn(&mut Value) + Send + Sync>);
 
-impl PayloadRedactor {
+impl EventPayloadRedactor {
     /// Returns a redactor that applies this function to every payload.
     pub fn new(redact: impl Fn(&mut Value) + Send + Sync + 'static) -> Self {
         Self(Arc::new(redact))
@@ -87,7 +87,7 @@ impl PayloadRedactor {
     }
 }
 
-impl fmt::Debug for PayloadRedactor {
+impl fmt::Debug for EventPayloadRedactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Redact(..)")
     }
@@ -100,7 +100,7 @@ pub(crate) struct PreparedEventBatch {
     pub(crate) at: Timestamp,
     pub(crate) events: Vec<PreparedEvent>,
     pub(crate) lease: Option<LeaseToken>,
-    pub(crate) answer_guard: Option<AnswerGuard>,
+    pub(crate) answer_guard: Option<EscalationAnswerPrecondition>,
     pub(crate) messages: Vec<PreparedOutboxMessage>,
 }
 
@@ -116,9 +116,9 @@ pub(crate) struct PreparedOutboxMessage {
 }
 
 impl PreparedOutboxMessage {
-    fn new(outgoing: NewOutboxMessage, redact: Option<&PayloadRedactor>) -> Self {
+    fn new(outgoing: NewOutboxMessage, redact: Option<&EventPayloadRedactor>) -> Self {
         let mut body = outgoing.body;
-        if let Some(PayloadRedactor(redact)) = redact {
+        if let Some(EventPayloadRedactor(redact)) = redact {
             redact(&mut body);
         }
         Self {
@@ -141,8 +141,8 @@ pub(crate) struct PreparedEvent {
 
 impl PreparedEventBatch {
     pub(crate) fn new(
-        append: Append,
-        redact: Option<&PayloadRedactor>,
+        append: RunEventBatch,
+        redact: Option<&EventPayloadRedactor>,
     ) -> Result<Self, StoreError> {
         let lines = append.events.into_iter();
         Ok(Self {
@@ -164,9 +164,9 @@ impl PreparedEventBatch {
 
 impl PreparedEvent {
     /// Projections must see what a later reader reads, so the event is decoded again from its redacted form.
-    fn new(event: &Event, redact: Option<&PayloadRedactor>) -> Result<Self, StoreError> {
+    fn new(event: &Event, redact: Option<&EventPayloadRedactor>) -> Result<Self, StoreError> {
         let mut value = Value::Object(event.to_value().map_err(StoreError::database)?);
-        if let Some(PayloadRedactor(redact)) = redact {
+        if let Some(EventPayloadRedactor(redact)) = redact {
             redact(&mut value);
         }
         let payload = value.to_string();

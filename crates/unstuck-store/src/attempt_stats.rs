@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use unstuck_core::event::{ApiCallOutcome, ApiCallRecord, AttemptEnd, Event, EventRecord};
-use unstuck_core::views::{MaskedPrompt, RunSummary};
-use unstuck_core::{Diagnosis, Kind};
+use unstuck_core::views::{NormalizedPrompt, RunSummary};
+use unstuck_core::{Diagnosis, FailureKind};
 
 use crate::rollup;
 
@@ -21,7 +21,7 @@ pub(crate) struct AttemptCountKey {
     /// Empty for attempts that did not fail.
     pub(crate) fingerprint: String,
     /// `None` if the prompt is unknown or the attempt did not fail.
-    pub(crate) pattern: Option<Arc<MaskedPrompt>>,
+    pub(crate) pattern: Option<Arc<NormalizedPrompt>>,
 }
 
 /// The totals under one key.
@@ -52,7 +52,7 @@ pub(crate) struct CallFailure {
 
 impl CallFailure {
     /// Returns a failure of which only the kind is known.
-    pub(crate) fn of_kind(kind: Kind) -> Self {
+    pub(crate) fn of_kind(kind: FailureKind) -> Self {
         Self {
             fingerprint: kind.name().to_owned(),
             message: kind.name().to_owned(),
@@ -92,7 +92,7 @@ impl<'a> EndedAttempt<'a> {
     pub(crate) fn count_key(
         &self,
         view: Option<&RunSummary>,
-        pattern: Option<Arc<MaskedPrompt>>,
+        pattern: Option<Arc<NormalizedPrompt>>,
     ) -> AttemptCountKey {
         let known_model = || view.and_then(|view| view.model.as_ref());
         let model = self.end.model.as_ref().or_else(known_model);
@@ -102,7 +102,7 @@ impl<'a> EndedAttempt<'a> {
             model: model.cloned().unwrap_or_default(),
             kind: self
                 .failure
-                .map_or(Kind::None, |failure| failure.kind)
+                .map_or(FailureKind::None, |failure| failure.kind)
                 .name(),
             fingerprint: self
                 .failure
@@ -129,9 +129,9 @@ pub(crate) fn call_count_key(
     fault: Option<&CallFailure>,
 ) -> Option<AttemptCountKey> {
     let kind = if is_failed_attempt(call.outcome)? {
-        call.kind.unwrap_or(Kind::Unknown)
+        call.kind.unwrap_or(FailureKind::Unknown)
     } else {
-        Kind::None
+        FailureKind::None
     };
     Some(AttemptCountKey {
         hour: rollup::hour_number(call.at),
@@ -147,14 +147,14 @@ pub(crate) fn call_count_key(
 
 /// Returns the prompt pattern of a session: its role's prompt, or the run's command line.
 pub(crate) fn session_pattern(
-    role: Option<MaskedPrompt>,
+    role: Option<NormalizedPrompt>,
     view: Option<&RunSummary>,
-) -> MaskedPrompt {
+) -> NormalizedPrompt {
     role.unwrap_or_else(|| {
         let (command, agent) = match view {
             Some(view) => (&*view.command, view.agent.as_deref()),
             None => (&[][..], None),
         };
-        MaskedPrompt::from_command(command, agent)
+        NormalizedPrompt::from_command(command, agent)
     })
 }

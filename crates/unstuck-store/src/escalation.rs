@@ -29,7 +29,7 @@ pub struct EscalationClosure {
 
 /// The status filter for escalations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum EscalationStatus {
+pub enum EscalationStatusFilter {
     /// Open escalations, newest first.
     #[default]
     Open,
@@ -49,7 +49,7 @@ pub struct EscalationFilter {
     /// The project root.
     pub project: Option<String>,
     /// The status.
-    pub status: EscalationStatus,
+    pub status: EscalationStatusFilter,
     /// The escalation after which the results start; an unknown id gives no results.
     pub after: Option<String>,
     /// The maximum number of results.
@@ -58,7 +58,7 @@ pub struct EscalationFilter {
 
 /// The escalation that events answer: they are written only if it is still open and unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AnswerGuard {
+pub struct EscalationAnswerPrecondition {
     /// The escalation id.
     pub escalation: String,
     /// The hash the answer is bound to.

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::Serialize;
 use unstuck_core::event::{RunId, SessionId};
-use unstuck_core::{Kind, Timestamp};
+use unstuck_core::{FailureKind, Timestamp};
 
 use crate::query::InvalidCursor;
 
@@ -21,7 +21,7 @@ pub struct FailureQuery {
     /// The model.
     pub model: Option<String>,
     /// The failure kind; the failure rate still refers to all attempts.
-    pub kind: Option<Kind>,
+    pub kind: Option<FailureKind>,
     /// The maximum number of messages and prompts; 10 by default.
     pub top: Option<usize>,
 }
@@ -44,7 +44,7 @@ pub struct FailureRow {
     /// The model, if known.
     pub model: Option<String>,
     /// The failure kind.
-    pub kind: Kind,
+    pub kind: FailureKind,
     /// The fingerprint that identifies the same failure.
     pub fingerprint: String,
     /// The error message, with variable parts masked.

@@ -7,7 +7,7 @@
 //! ```
 //! use unstuck_core::event::{Event, RunFinished, RunId, RunKind, RunStarted, SessionSpec};
 //! use unstuck_core::{RetryPolicy, Timestamp};
-//! use unstuck_store::{Append, StoreLocation, StoreOptions, RunFilter, Store, StoreError};
+//! use unstuck_store::{RunEventBatch, StoreLocation, StoreOptions, RunFilter, Store, StoreError};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), StoreError> {
@@ -34,7 +34,7 @@
 //!     })),
 //! };
 //! let now = Timestamp::from_seconds(1_794_777_000);
-//! let recorded = store.append(Append::new(run.clone(), now, [Event::from(Box::new(started))])).await?;
+//! let recorded = store.append(RunEventBatch::new(run.clone(), now, [Event::from(Box::new(started))])).await?;
 //! assert_eq!(recorded[0].seq, 1);
 //!
 //! let runs = store.runs(&RunFilter { prefix: Some("k3v".into()), ..RunFilter::default() }).await?;
@@ -70,13 +70,14 @@ mod timeline;
 mod upstream_health;
 
 pub use api_calls::{CallFilter, StoredCall};
-pub use append::{Append, PayloadRedactor};
+pub use append::{EventPayloadRedactor, RunEventBatch};
 pub use error::StoreError;
 pub use export::ExportError;
 pub use failure_query::{FailureCursor, FailurePage, FailureQuery, FailureRow};
 
 pub use escalation::{
-    AnswerGuard, EscalationClosure, EscalationFilter, EscalationRow, EscalationStatus,
+    EscalationAnswerPrecondition, EscalationClosure, EscalationFilter, EscalationRow,
+    EscalationStatusFilter,
 };
 pub use lease::{LEASE_TTL, Lease, LeaseClaim, LeaseClaimOutcome, LeaseOwner, LeaseToken};
 pub use location::StoreLocation;
@@ -85,11 +86,11 @@ pub use options::StoreOptions;
 pub use outbox::{
     DeliveryResult, DeliveryState, NewOutboxMessage, OUTBOX_CLAIM_TTL, OutboxFilter, OutboxMessage,
 };
-pub use outcome_statistics::{Dimension, Metric, StatsQuery, StatsRow};
+pub use outcome_statistics::{OutcomeMetric, StatisticsDimension, StatsQuery, StatsRow};
 pub use projects::ProjectSummary;
 pub use query::{
-    EventFilter, EventOrder, EventPage, InvalidCursor, LogEntry, LogOffset, RunCursor, RunFilter,
-    RunPage,
+    EventFilter, EventLogEntry, EventLogOffset, EventOrder, EventPage, InvalidCursor, RunCursor,
+    RunFilter, RunPage,
 };
 pub use recovery_statistics::{
     RecoveryPeriodTotals, RecoveryStatisticsQuery, RecoveryStatisticsReport, StrategySuccessCount,
@@ -97,4 +98,4 @@ pub use recovery_statistics::{
 pub use spending::{CostGroupBy, CostSummary, SpendingQuery};
 pub use store::{Store, read_settings_at};
 pub use stored_settings::{ExpectedVersion, SettingHistoryEntry, SettingUpdate, StoredSetting};
-pub use upstream_health::ProbeGrant;
+pub use upstream_health::ProbeClaimOutcome;

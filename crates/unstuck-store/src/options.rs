@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use crate::append::PayloadRedactor;
+use crate::append::EventPayloadRedactor;
 
 /// Options for opening a store.
 #[derive(Debug, Clone)]
 pub struct StoreOptions {
     /// The function that removes secrets from payloads before they are written; `None` leaves payloads unchanged.
-    pub redact: Option<PayloadRedactor>,
+    pub redact: Option<EventPayloadRedactor>,
     /// The time to wait while other processes keep the store busy; 60 s by default: waiting is better than failing a
     /// command because many others started at once.
     pub busy_timeout: Duration,

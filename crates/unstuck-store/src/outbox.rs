@@ -13,7 +13,7 @@ pub const OUTBOX_CLAIM_TTL: Duration = Duration::from_secs(60);
 /// A new outbox message: a notification to be sent because of an event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewOutboxMessage {
-    /// The index of the reported event in [`Append::events`](crate::Append::events).
+    /// The index of the reported event in [`RunEventBatch::events`](crate::RunEventBatch::events).
     pub event: usize,
     /// The name of the notified event, such as `escalation`.
     pub event_name: String,

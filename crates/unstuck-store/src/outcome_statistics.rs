@@ -1,13 +1,13 @@
 //! Statistics over many runs, from the hourly counts alone.
 
 use serde::Serialize;
-use unstuck_core::{Kind, Timestamp};
+use unstuck_core::{FailureKind, Timestamp};
 
 use crate::rollup::{self, BUCKETS};
 
 /// A counted quantity.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Metric {
+pub enum OutcomeMetric {
     /// Attempts that ended: `succeeded`, `failed` or `interrupted`.
     #[default]
     Attempts,
@@ -19,7 +19,7 @@ pub enum Metric {
     Runs,
 }
 
-impl Metric {
+impl OutcomeMetric {
     /// Returns the counted outcomes; `None` for runs, whose outcomes share a prefix.
     pub(crate) fn outcomes(self) -> Option<&'static [&'static str]> {
         match self {
@@ -33,7 +33,7 @@ impl Metric {
 
 /// A grouping dimension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Dimension {
+pub enum StatisticsDimension {
     /// The hour.
     Hour,
     /// The day (UTC).
@@ -56,13 +56,13 @@ pub enum Dimension {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StatsQuery {
     /// The quantity to count.
-    pub metric: Metric,
+    pub metric: OutcomeMetric,
     /// The grouping dimensions; empty gives a single total.
-    pub group_by: Vec<Dimension>,
+    pub group_by: Vec<StatisticsDimension>,
     /// The project root.
     pub project: Option<String>,
     /// The failure kind.
-    pub kind: Option<Kind>,
+    pub kind: Option<FailureKind>,
     /// The model.
     pub model: Option<String>,
     /// The earliest hour.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use unstuck_core::event::{EventRecord, RunId, SessionId};
 use unstuck_core::views::{RunStatus, RunSummary};
-use unstuck_core::{Kind, Timestamp};
+use unstuck_core::{FailureKind, Timestamp};
 
 /// A filter for runs, newest first; unset fields match everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct RunFilter {
     /// `None` disables the check: then no run is reported as crashed.
     pub alive: Option<Vec<RunId>>,
     /// The kind of the newest failure.
-    pub kind: Option<Kind>,
+    pub kind: Option<FailureKind>,
     /// The earliest start time.
     pub since: Option<Timestamp>,
     /// The latest start time, exclusive.
@@ -93,9 +93,9 @@ pub struct RunPage {
 
 /// A position in the log of all runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LogOffset(pub(crate) i64);
+pub struct EventLogOffset(pub(crate) i64);
 
-impl LogOffset {
+impl EventLogOffset {
     /// Returns the offset with this [number](Self::number).
     pub const fn new(number: u64) -> Self {
         // A number beyond the range of the store sorts after everything.
@@ -114,9 +114,9 @@ impl LogOffset {
 
 /// An event and its log offset.
 #[derive(Debug, Clone, PartialEq)]
-pub struct LogEntry {
+pub struct EventLogEntry {
     /// The offset.
-    pub offset: LogOffset,
+    pub offset: EventLogOffset,
     /// The event.
     pub record: Arc<EventRecord>,
 }
@@ -141,13 +141,13 @@ pub struct EventFilter {
     /// The project root.
     pub project: Option<String>,
     /// The failure kind.
-    pub kind: Option<Kind>,
+    pub kind: Option<FailureKind>,
     /// The accepted event names; empty means any.
     pub names: Vec<String>,
     /// The offset after which the results start.
-    pub after: Option<LogOffset>,
+    pub after: Option<EventLogOffset>,
     /// The offset before which the results end.
-    pub before: Option<LogOffset>,
+    pub before: Option<EventLogOffset>,
     /// The earliest time.
     pub since: Option<Timestamp>,
     /// The latest time, exclusive.
@@ -164,7 +164,7 @@ pub struct EventPage {
     /// The events.
     pub events: Vec<EventRecord>,
     /// The offset of the newest event; that of the filter if the page is empty.
-    pub last: LogOffset,
+    pub last: EventLogOffset,
 }
 
 #[cfg(test)]

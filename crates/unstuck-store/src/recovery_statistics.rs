@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
-use unstuck_core::{Kind, Timestamp};
+use unstuck_core::{FailureKind, Timestamp};
 
 use crate::outcome_statistics::quantile_ms;
 use crate::rollup::{self, BUCKETS, RollupCell};
@@ -20,7 +20,7 @@ pub struct RecoveryStatisticsQuery {
     /// The model.
     pub model: Option<String>,
     /// The failure kind.
-    pub kind: Option<Kind>,
+    pub kind: Option<FailureKind>,
 }
 
 /// The success count of a level or strategy.

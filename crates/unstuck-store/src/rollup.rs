@@ -9,9 +9,9 @@
 use std::collections::HashMap;
 
 use unstuck_core::duration::to_millis;
-use unstuck_core::event::{AttemptCause, AttemptEnd, Event, EventRecord, RunFinished, SessionId};
+use unstuck_core::event::{AttemptEnd, Event, EventRecord, RetryCause, RunFinished, SessionId};
 use unstuck_core::views::RunSummary;
-use unstuck_core::{Kind, RecoveryLevel, Timestamp};
+use unstuck_core::{FailureKind, RecoveryLevel, Timestamp};
 
 /// The number of buckets in the duration histogram.
 pub const BUCKETS: usize = 12;
@@ -67,7 +67,7 @@ pub struct RollupKey {
 
 /// A single contribution to a rollup.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RollupEntry {
+pub struct RollupIncrement {
     /// The key it is counted under.
     pub key: RollupKey,
     /// The duration in milliseconds.
@@ -91,7 +91,7 @@ pub struct RollupCell {
 
 impl RollupCell {
     /// Adds one entry.
-    pub fn add(&mut self, line: &RollupEntry) {
+    pub fn add(&mut self, line: &RollupIncrement) {
         self.count += 1;
         self.duration_ms = self.duration_ms.saturating_add(line.duration_ms);
         self.cost_nanos = self.cost_nanos.saturating_add(line.cost_nanos);
@@ -153,7 +153,7 @@ pub fn rollup_entries(
     recorded: &EventRecord,
     view: Option<&RunSummary>,
     failing_since: Option<Timestamp>,
-) -> Vec<RollupEntry> {
+) -> Vec<RollupIncrement> {
     let here = EventContext { recorded, view };
     let mut lines = here.entries();
     lines.extend(failing_since.and_then(|since| here.recovery_entry(since)));
@@ -178,7 +178,7 @@ struct EventContext<'a> {
 
 /// The counted properties of an event.
 struct RollupContribution<'a> {
-    kind: Kind,
+    kind: FailureKind,
     outcome: &'a str,
     strategy: &'a str,
     model: Option<&'a String>,
@@ -187,7 +187,7 @@ struct RollupContribution<'a> {
 }
 
 impl<'a> RollupContribution<'a> {
-    fn new(kind: Kind, outcome: &'a str) -> Self {
+    fn new(kind: FailureKind, outcome: &'a str) -> Self {
         Self {
             kind,
             outcome,
@@ -198,7 +198,7 @@ impl<'a> RollupContribution<'a> {
         }
     }
 
-    fn for_attempt(kind: Kind, outcome: &'a str, end: &'a AttemptEnd) -> Self {
+    fn for_attempt(kind: FailureKind, outcome: &'a str, end: &'a AttemptEnd) -> Self {
         Self {
             model: end.model.as_ref(),
             duration_ms: end.duration_ms,
@@ -209,21 +209,21 @@ impl<'a> RollupContribution<'a> {
 }
 
 impl EventContext<'_> {
-    fn entries(&self) -> Vec<RollupEntry> {
+    fn entries(&self) -> Vec<RollupIncrement> {
         match &self.recorded.event {
             Event::AttemptSucceeded(attempt) => self.attempt_entries(&attempt.end, None),
             Event::AttemptFailed(attempt) => {
                 self.attempt_entries(&attempt.end, Some(attempt.diagnosis.kind))
             }
             Event::AttemptInterrupted(_) => {
-                vec![self.entry(RollupContribution::new(Kind::None, INTERRUPTED))]
+                vec![self.entry(RollupContribution::new(FailureKind::None, INTERRUPTED))]
             }
             Event::RunFinished(end) => vec![self.run_entry(end)],
             _ => Vec::new(),
         }
     }
 
-    fn recovery_entry(&self, since: Timestamp) -> Option<RollupEntry> {
+    fn recovery_entry(&self, since: Timestamp) -> Option<RollupIncrement> {
         let Event::AttemptSucceeded(attempt) = &self.recorded.event else {
             return None;
         };
@@ -237,9 +237,13 @@ impl EventContext<'_> {
         }))
     }
 
-    fn attempt_entries(&self, end: &AttemptEnd, failure: Option<Kind>) -> Vec<RollupEntry> {
+    fn attempt_entries(
+        &self,
+        end: &AttemptEnd,
+        failure: Option<FailureKind>,
+    ) -> Vec<RollupIncrement> {
         let outcome = if failure.is_some() { FAILED } else { SUCCEEDED };
-        let kind = failure.unwrap_or(Kind::None);
+        let kind = failure.unwrap_or(FailureKind::None);
         let attempt = self.entry(RollupContribution::for_attempt(kind, outcome, end));
         let answer = end.cause.as_ref().map(|answering| {
             self.entry(RollupContribution {
@@ -254,8 +258,11 @@ impl EventContext<'_> {
         std::iter::once(attempt).chain(answer).collect()
     }
 
-    fn run_entry(&self, end: &RunFinished) -> RollupEntry {
-        let kind = self.view.and_then(|view| view.kind).unwrap_or(Kind::None);
+    fn run_entry(&self, end: &RunFinished) -> RollupIncrement {
+        let kind = self
+            .view
+            .and_then(|view| view.kind)
+            .unwrap_or(FailureKind::None);
         self.entry(RollupContribution {
             duration_ms: end.duration_ms,
             cost_usd: end.cost_usd.unwrap_or(0.0),
@@ -263,10 +270,10 @@ impl EventContext<'_> {
         })
     }
 
-    fn entry(&self, counting: RollupContribution<'_>) -> RollupEntry {
+    fn entry(&self, counting: RollupContribution<'_>) -> RollupIncrement {
         let known_model = || self.view.and_then(|view| view.model.as_ref());
         let model = counting.model.or_else(known_model);
-        RollupEntry {
+        RollupIncrement {
             key: RollupKey {
                 hour: hour_number(self.recorded.at),
                 project: self
@@ -295,12 +302,12 @@ pub(crate) fn strategy_level(strategy: &str) -> &'static str {
     known.unwrap_or(RecoveryLevel::Alternative).name()
 }
 
-fn strategy_key(answering: &AttemptCause) -> &str {
+fn strategy_key(answering: &RetryCause) -> &str {
     let level = answering.level.name();
     answering.strategy.as_deref().unwrap_or(level)
 }
 
-fn answer_outcome(answering: &AttemptCause, failure: Option<Kind>) -> &'static str {
+fn answer_outcome(answering: &RetryCause, failure: Option<FailureKind>) -> &'static str {
     if failure == Some(answering.kind) {
         DID_NOT_HELP
     } else {

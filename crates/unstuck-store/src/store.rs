@@ -10,7 +10,7 @@ use unstuck_core::event::{EventRecord, RunId, SessionId};
 use unstuck_core::views::{FailureAnalytics, RunStatus, RunSummary, UsageGap};
 
 use crate::api_calls::{CallFilter, PreparedCalls, StoredCall};
-use crate::append::{Append, PreparedEventBatch};
+use crate::append::{PreparedEventBatch, RunEventBatch};
 use crate::error::StoreError;
 use crate::escalation::{EscalationFilter, EscalationRow};
 use crate::failure_query::{FailureCursor, FailurePage, FailureQuery};
@@ -21,12 +21,14 @@ use crate::options::StoreOptions;
 use crate::outbox::{DeliveryResult, OutboxChange, OutboxFilter, OutboxMessage};
 use crate::outcome_statistics::{StatsQuery, StatsRow};
 use crate::projects::ProjectSummary;
-use crate::query::{EventFilter, EventPage, LogEntry, LogOffset, RunCursor, RunFilter, RunPage};
+use crate::query::{
+    EventFilter, EventLogEntry, EventLogOffset, EventPage, RunCursor, RunFilter, RunPage,
+};
 use crate::recovery_statistics::{RecoveryStatisticsQuery, RecoveryStatisticsReport};
 use crate::spending::{CostSummary, SpendingQuery};
 use crate::sqlite::{self, SqliteStore};
 use crate::stored_settings::{SettingHistoryEntry, SettingUpdate, StoredSetting};
-use crate::upstream_health::{ProbeGrant, UpstreamHealthChange};
+use crate::upstream_health::{ProbeClaimOutcome, UpstreamHealthChange};
 
 /// The log of all runs and its queries; clones share one connection.
 #[derive(Debug, Clone)]
@@ -87,7 +89,7 @@ impl Store {
     /// The events of one append stay together and in order, and get their numbers here. The first event of a run must
     /// be its start. The end of a run releases its lease. If the future is dropped, the events may or may not be
     /// written.
-    pub async fn append(&self, append: Append) -> Result<Vec<EventRecord>, StoreError> {
+    pub async fn append(&self, append: RunEventBatch) -> Result<Vec<EventRecord>, StoreError> {
         let Self::Sqlite(sqlite) = self;
         let prepared = PreparedEventBatch::new(append, sqlite.redactor())?;
         sqlite.append(prepared).await
@@ -123,7 +125,10 @@ impl Store {
     }
 
     /// Returns the matching events with their offsets; the last offset leads to the next page.
-    pub async fn log_entries(&self, filter: &EventFilter) -> Result<Vec<LogEntry>, StoreError> {
+    pub async fn log_entries(
+        &self,
+        filter: &EventFilter,
+    ) -> Result<Vec<EventLogEntry>, StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.log_entries(filter).await
     }
@@ -147,14 +152,14 @@ impl Store {
     /// closed, and after an error.
     pub async fn follow(
         &self,
-        after: Option<LogOffset>,
-    ) -> Result<impl Stream<Item = Result<Vec<LogEntry>, StoreError>> + Send + use<>, StoreError>
+        after: Option<EventLogOffset>,
+    ) -> Result<impl Stream<Item = Result<Vec<EventLogEntry>, StoreError>> + Send + use<>, StoreError>
     {
         let Self::Sqlite(sqlite) = self;
         sqlite.follow(after).await
     }
 
-    /// Returns the matching escalations, in the order of their [`EscalationStatus`](crate::EscalationStatus).
+    /// Returns the matching escalations, in the order of their [`EscalationStatusFilter`](crate::EscalationStatusFilter).
     pub async fn escalations(
         &self,
         filter: &EscalationFilter,
@@ -398,7 +403,7 @@ impl Store {
         url: &str,
         now: Timestamp,
         every: Duration,
-    ) -> Result<ProbeGrant, StoreError> {
+    ) -> Result<ProbeClaimOutcome, StoreError> {
         let Self::Sqlite(sqlite) = self;
         let url = url.to_owned();
         let take = UpstreamHealthChange::ClaimProbe { url, now, every };

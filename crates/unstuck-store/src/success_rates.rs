@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use unstuck_core::decision::{SuccessCount, SuccessRates};
-use unstuck_core::{Kind, Timestamp};
+use unstuck_core::decision::{StrategyOutcomeTally, SuccessRates};
+use unstuck_core::{FailureKind, Timestamp};
 
 use crate::error::StoreError;
-use crate::outcome_statistics::{Dimension, Metric, StatsQuery, StatsRow};
+use crate::outcome_statistics::{OutcomeMetric, StatisticsDimension, StatsQuery, StatsRow};
 use crate::rollup;
 use crate::store::Store;
 
@@ -18,8 +18,12 @@ impl Store {
     /// Returns how often each strategy helped against each kind, in the last 90 days over all projects.
     pub async fn success_rates(&self, now: Timestamp) -> Result<SuccessRates, StoreError> {
         let query = StatsQuery {
-            metric: Metric::Answers,
-            group_by: vec![Dimension::Kind, Dimension::Strategy, Dimension::Outcome],
+            metric: OutcomeMetric::Answers,
+            group_by: vec![
+                StatisticsDimension::Kind,
+                StatisticsDimension::Strategy,
+                StatisticsDimension::Outcome,
+            ],
             since: Some(now.before(LOOKBACK)),
             ..StatsQuery::default()
         };
@@ -32,11 +36,11 @@ impl Store {
 }
 
 #[derive(Default)]
-struct StrategyTallies(BTreeMap<Kind, BTreeMap<String, SuccessCount>>);
+struct StrategyTallies(BTreeMap<FailureKind, BTreeMap<String, StrategyOutcomeTally>>);
 
 impl StrategyTallies {
     fn add(&mut self, line: StatsRow) {
-        let kind = line.kind.and_then(|name| name.parse::<Kind>().ok());
+        let kind = line.kind.and_then(|name| name.parse::<FailureKind>().ok());
         // A kind that only a newer unstuck knows cannot be used for decisions here.
         let (Some(kind), Some(strategy)) = (kind, line.strategy) else {
             return;

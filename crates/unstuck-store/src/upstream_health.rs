@@ -6,7 +6,7 @@ use unstuck_core::Timestamp;
 
 /// The answer to a claim to probe an upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ProbeGrant {
+pub struct ProbeClaimOutcome {
     /// True if the caller may send one probe.
     pub is_granted: bool,
     /// The time before which no other process may probe.

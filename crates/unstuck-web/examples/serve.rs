@@ -24,7 +24,7 @@ use std::sync::Arc;
 use unstuck_core::redact::Redactor;
 use unstuck_run::clock::Clock;
 use unstuck_store::{RunFilter, Store, StoreLocation, StoreOptions};
-use unstuck_web::auth::{RequestRateLimit, Scope, ServerRateLimits, TokenStore};
+use unstuck_web::auth::{PermissionScope, TokenStore, WebClientRateLimit, WebRequestRateLimits};
 use unstuck_web::{WebOptions, WebState, router};
 
 use doer::Doer;
@@ -40,8 +40,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
     let tokens = Arc::new(TokenStore::open(folder.join("tokens.jsonl")));
-    let (_, secret) = tokens.create("example", Scope::Admin, Clock::System.timestamp())?;
-    let often = RequestRateLimit {
+    let (_, secret) =
+        tokens.create("example", PermissionScope::Admin, Clock::System.timestamp())?;
+    let often = WebClientRateLimit {
         burst: 1_000_000,
         per_second: 1_000_000.0,
     };
@@ -54,7 +55,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         listen: address,
         hosts: Vec::new(),
         // Client tests send many requests, including invalid ones on purpose.
-        rates: ServerRateLimits {
+        rates: WebRequestRateLimits {
             here: often,
             elsewhere: often,
             wrong: often,
@@ -66,7 +67,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     writeln!(
         std::io::stdout(),
         "{}",
-        web.create_login_link(Scope::Admin)?
+        web.create_login_link(PermissionScope::Admin)?
     )?;
     let service = router(web)
         .layer(axum::Extension(unstuck_network::PeerOwner::SameUser))

@@ -11,7 +11,8 @@ use axum::response::{IntoResponse, Response};
 use unstuck_network::PeerOwner;
 
 use crate::auth::{
-    self, ClientPeer, CredentialStores, Identity, RateLimitKey, Scope, origin, security_headers,
+    self, CallerIdentity, ClientPeer, CredentialStores, PermissionScope, RateLimitKey, origin,
+    security_headers,
 };
 use crate::model::ProblemDetails;
 use crate::pages;
@@ -69,7 +70,7 @@ impl From<ProblemDetails> for AuthRejection {
     }
 }
 
-fn authorize(web: &WebState, parts: &Parts) -> Result<Identity, AuthRejection> {
+fn authorize(web: &WebState, parts: &Parts) -> Result<CallerIdentity, AuthRejection> {
     let peer = ClientPeer::from_parts(parts);
     let Some(host) = origin::request_host(parts) else {
         let detail = "the Host header must be a single host with an optional port";
@@ -105,7 +106,11 @@ fn record_rejected_credential(web: &WebState, peer: ClientPeer) -> Result<(), Du
 }
 
 /// Counts a request, except reads from this machine.
-fn check_rate_limit(web: &WebState, parts: &Parts, who: &Identity) -> Result<(), ProblemDetails> {
+fn check_rate_limit(
+    web: &WebState,
+    parts: &Parts,
+    who: &CallerIdentity,
+) -> Result<(), ProblemDetails> {
     let (peer, here) = (ClientPeer::from_parts(parts), is_local_user(parts));
     let asker = match who.scope {
         Some(_) => RateLimitKey::Credential(who.credential.clone().unwrap_or_default()),
@@ -128,14 +133,14 @@ pub(crate) fn is_still_authorized(web: &WebState, parts: &Parts) -> bool {
     identify(web, parts).is_ok_and(|who| check_permission(parts, &who).is_ok())
 }
 
-fn identify(web: &WebState, parts: &Parts) -> Result<Identity, ProblemDetails> {
+fn identify(web: &WebState, parts: &Parts) -> Result<CallerIdentity, ProblemDetails> {
     let papers = CredentialStores {
         tokens: &web.tokens,
         logins: &web.logins,
         cookie: &web.cookie_name(),
         now: web.now(),
     };
-    Identity::authenticate(
+    CallerIdentity::authenticate(
         &papers,
         parts,
         origin::request_host(parts).unwrap_or_default(),
@@ -143,12 +148,12 @@ fn identify(web: &WebState, parts: &Parts) -> Result<Identity, ProblemDetails> {
 }
 
 /// Checks the scope that the request needs.
-fn check_permission(parts: &Parts, who: &Identity) -> Result<(), AuthRejection> {
+fn check_permission(parts: &Parts, who: &CallerIdentity) -> Result<(), AuthRejection> {
     let (path, method) = (parts.uri.path(), &parts.method);
     let is_open = PUBLIC_PATHS.iter().any(|open| path.starts_with(open));
     let only_looks = matches!(*method, Method::GET | Method::HEAD);
     if path == LOGIN_PATH
-        || only_looks && (is_open || is_local_user(parts) || who.has_scope(Scope::Read))
+        || only_looks && (is_open || is_local_user(parts) || who.has_scope(PermissionScope::Read))
     {
         return Ok(());
     }
@@ -165,8 +170,8 @@ fn check_permission(parts: &Parts, who: &Identity) -> Result<(), AuthRejection> 
             "missing or invalid CSRF key: send x-unstuck-key with the cookie, from a page of this server",
         )
         .into()),
-        Some(own) if own < Scope::Answer && path != LOGOUT_PATH => {
-            Err(auth::insufficient_scope(Scope::Answer, own).into())
+        Some(own) if own < PermissionScope::Answer && path != LOGOUT_PATH => {
+            Err(auth::insufficient_scope(PermissionScope::Answer, own).into())
         }
         Some(_) => Ok(()),
     }

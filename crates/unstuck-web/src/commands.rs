@@ -8,17 +8,19 @@ use unstuck_core::{RetryPolicy, escalation};
 use unstuck_store::StoreError;
 
 use crate::model::{
-    Agent, AnswerResult, AttemptTexts, Budgets, CostEstimateResponse, EffectivePolicy,
-    FieldProblem, ModelSwitchResponse, Models, RepairPreview, RetryOptions, RetryPrompt,
-    RetryResult, UpstreamStatus, Webhook, WebhookTestResult,
+    Agent, AttemptTexts, Budgets, EffectiveRetryPolicy, EscalationAnswerResponse,
+    ExtraCostEstimateResponse, FieldProblem, ModelSwitchEntry, Models, RepairPreview,
+    RetryPromptResponse, SessionRetryBody, SessionRetryResponse, UpstreamStatus, Webhook,
+    WebhookTestResult,
 };
 
 /// The future of a command.
-pub type CommandFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, CommandError>> + Send + 'a>>;
+pub type CommandFuture<'a, T> =
+    Pin<Box<dyn Future<Output = Result<T, WebCommandError>> + Send + 'a>>;
 
 /// The error of a command that was not executed; nothing was changed.
 #[derive(Debug, thiserror::Error)]
-pub enum CommandError {
+pub enum WebCommandError {
     /// The target does not exist.
     #[error("{0}")]
     NotFound(String),
@@ -68,7 +70,7 @@ pub struct RetrySession {
     /// Session to retry.
     pub session: SessionId,
     /// Retry options.
-    pub options: RetryOptions,
+    pub options: SessionRetryBody,
     /// Identity of the caller.
     pub who: Option<String>,
 }
@@ -109,22 +111,22 @@ pub struct PolicyChange {
 /// Commands that the surrounding program runs for the server.
 pub trait Deeds: Send + Sync {
     /// Answers an escalation, after which the run continues. Only the first answer is accepted.
-    fn answer(&self, answering: AnswerEscalation) -> CommandFuture<'_, AnswerResult>;
+    fn answer(&self, answering: AnswerEscalation) -> CommandFuture<'_, EscalationAnswerResponse>;
 
     /// Previews a proposed command on a copy, with network access if allowed.
     fn preview(&self, question: &str, network: bool) -> CommandFuture<'_, RepairPreview>;
 
     /// Returns the prompt that a retry of a session would send.
-    fn retry_prompt(&self, retrying: RetrySession) -> CommandFuture<'_, RetryPrompt>;
+    fn retry_prompt(&self, retrying: RetrySession) -> CommandFuture<'_, RetryPromptResponse>;
 
     /// Retries a session; earlier attempts stay in the history.
-    fn retry(&self, retrying: RetrySession) -> CommandFuture<'_, RetryResult>;
+    fn retry(&self, retrying: RetrySession) -> CommandFuture<'_, SessionRetryResponse>;
 
     /// Estimates the cost of switching the model, without changing anything.
-    fn estimate(&self, escalating: SwitchModel) -> CommandFuture<'_, CostEstimateResponse>;
+    fn estimate(&self, escalating: SwitchModel) -> CommandFuture<'_, ExtraCostEstimateResponse>;
 
     /// Switches the model of a session.
-    fn escalate(&self, escalating: SwitchModel) -> CommandFuture<'_, ModelSwitchResponse>;
+    fn escalate(&self, escalating: SwitchModel) -> CommandFuture<'_, ModelSwitchEntry>;
 
     /// Stops a run; it can be resumed later.
     fn stop(&self, run: RunId, who: Option<String>) -> CommandFuture<'_, ()>;
@@ -133,10 +135,10 @@ pub trait Deeds: Send + Sync {
     fn texts(&self, run: RunId, attempt: u32) -> CommandFuture<'_, AttemptTexts>;
 
     /// Returns the effective policy.
-    fn policy(&self, of: PolicyTarget) -> CommandFuture<'_, EffectivePolicy>;
+    fn policy(&self, of: PolicyTarget) -> CommandFuture<'_, EffectiveRetryPolicy>;
 
     /// Sets or unsets a policy.
-    fn put_policy(&self, change: PolicyChange) -> CommandFuture<'_, EffectivePolicy>;
+    fn put_policy(&self, change: PolicyChange) -> CommandFuture<'_, EffectiveRetryPolicy>;
 
     /// Lists the named policies, built in and configured.
     fn policy_templates(&self) -> CommandFuture<'_, Vec<RetryPolicy>>;

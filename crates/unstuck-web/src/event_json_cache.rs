@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use unstuck_core::redact::Redactor;
-use unstuck_core::views::SessionStatus;
-use unstuck_store::LogEntry;
+use unstuck_core::views::SessionStatusSummary;
+use unstuck_store::EventLogEntry;
 
 use crate::model::EventResponse;
 
@@ -22,8 +22,8 @@ impl EventJsonCache {
     /// Serializes an event without secrets. Returns `None` if it cannot be serialized.
     pub(crate) fn encode(
         &self,
-        placed: &LogEntry,
-        state: Option<SessionStatus>,
+        placed: &EventLogEntry,
+        state: Option<SessionStatusSummary>,
         redactor: &Redactor,
     ) -> Option<Arc<str>> {
         let id = placed.offset.number();

@@ -11,7 +11,7 @@
 //! use unstuck_core::redact::Redactor;
 //! use unstuck_run::clock::Clock;
 //! use unstuck_store::{Store, StoreLocation, StoreOptions};
-//! use unstuck_web::auth::{ServerRateLimits, Scope, TokenStore};
+//! use unstuck_web::auth::{WebRequestRateLimits, PermissionScope, TokenStore};
 //! use unstuck_web::commands::Deeds;
 //! use unstuck_web::{WebState, WebOptions, router};
 //!
@@ -26,10 +26,10 @@
 //!         clock: Clock::System,
 //!         listen: listener.local_addr()?,
 //!         hosts: Vec::new(),
-//!         rates: ServerRateLimits::default(),
+//!         rates: WebRequestRateLimits::default(),
 //!         version: "0.1.0".into(),
 //!     });
-//!     println!("the dashboard: {}", web.create_login_link(Scope::Admin)?);
+//!     println!("the dashboard: {}", web.create_login_link(PermissionScope::Admin)?);
 //!     let service = router(web).into_make_service_with_connect_info::<SocketAddr>();
 //!     axum::serve(listener, service).await?;
 //!     Ok(())

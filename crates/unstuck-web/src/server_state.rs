@@ -13,8 +13,8 @@ use unstuck_run::clock::Clock;
 use unstuck_store::Store;
 
 use crate::auth::{
-    LoginStore, RandomnessError, RateLimiter, RejectedTokenCounter, RejectedTokenReport, Scope,
-    ServerRateLimits, TokenStore,
+    LoginStore, PermissionScope, RandomnessError, RateLimiter, RejectedTokenCounter,
+    RejectedTokenReport, TokenStore, WebRequestRateLimits,
 };
 use crate::commands::Deeds;
 use crate::event_json_cache::EventJsonCache;
@@ -41,7 +41,7 @@ pub struct WebOptions {
     /// Accepted host names, in addition to addresses and `localhost`.
     pub hosts: Vec<String>,
     /// Rate limits.
-    pub rates: ServerRateLimits,
+    pub rates: WebRequestRateLimits,
     /// Version of the program.
     pub version: String,
 }
@@ -122,7 +122,7 @@ impl WebState {
     }
 
     /// Creates a dashboard link that logs in once, within a short time.
-    pub fn create_login_link(&self, scope: Scope) -> Result<String, RandomnessError> {
+    pub fn create_login_link(&self, scope: PermissionScope) -> Result<String, RandomnessError> {
         let code = self.logins.create_code(scope, self.now())?;
         Ok(login_link(self.listen, &code))
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use unstuck_core::event::{EventRecord, RunId};
-use unstuck_core::views::{RunProjection, SessionStatus};
+use unstuck_core::views::{RunProjection, SessionStatusSummary};
 use unstuck_store::{Store, StoreError};
 
 /// Maximum number of tracked runs; beyond it, the runs idle for longest are folded again when needed.
@@ -30,7 +30,7 @@ impl SessionStateTracker {
         &mut self,
         store: &Store,
         recorded: &EventRecord,
-    ) -> Result<Option<SessionStatus>, StoreError> {
+    ) -> Result<Option<SessionStatusSummary>, StoreError> {
         self.clock += 1;
         let is_next = |one: &TrackedRun| one.seq + 1 == recorded.seq;
         if !self.runs.get(&recorded.run).is_some_and(is_next) {

@@ -11,8 +11,8 @@ use tokio::sync::watch;
 use unstuck_core::agent::AgentCommandSpec;
 use unstuck_core::duration::HumanDuration;
 use unstuck_run::process::{
-    ChildExitStatus, ChildSupervisor, DiscardOutput, ProcessError, ProcessResult, ProcessSpec,
-    ProcessTimeouts, ReaperProgram, Stdin, StopRequest,
+    AttemptStopRequest, ChildExitStatus, ChildSupervisor, DiscardOutput, ProcessError,
+    ProcessResult, ProcessSpec, ProcessTimeouts, ReaperProgram, Stdin,
 };
 
 use crate::environment_variables;
@@ -129,7 +129,7 @@ async fn query_version(spec: &ProcessSpec) -> AgentVersion {
 
 async fn run_program(spec: &ProcessSpec) -> Result<ProcessResult, ProcessError> {
     let mut supervisor = ChildSupervisor::start(&ReaperProgram::own())?;
-    let (_stop, stopped) = watch::channel(StopRequest::Continue);
+    let (_stop, stopped) = watch::channel(AttemptStopRequest::Continue);
     let mut stdin = Stdin::null();
     supervisor
         .run(spec, &mut stdin, &mut DiscardOutput, stopped)

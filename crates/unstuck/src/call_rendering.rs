@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use unstuck_core::duration::HumanDuration;
 use unstuck_core::event::{ApiCallOutcome, ApiCallRecord};
 use unstuck_core::money::{known_cost, round_usd};
-use unstuck_core::views::{ApiCallSummary, FailedApiAttempt, RunTimeline};
+use unstuck_core::views::{ApiCallRecoverySummary, FailedApiAttempt, RunTimeline};
 use unstuck_store::CostSummary;
 
 use crate::clock;
@@ -19,7 +19,7 @@ const MAX_CALLS: usize = 10;
 const MAX_REASON: usize = 160;
 
 /// Renders one line for each call that did not succeed at once: time, failure and reaction.
-pub(crate) fn call_lines(calls: &[ApiCallSummary]) -> Vec<String> {
+pub(crate) fn call_lines(calls: &[ApiCallRecoverySummary]) -> Vec<String> {
     let older = calls.len().saturating_sub(MAX_CALLS);
     let mut lines = Vec::new();
     if older > 0 {
@@ -29,7 +29,7 @@ pub(crate) fn call_lines(calls: &[ApiCallSummary]) -> Vec<String> {
     lines
 }
 
-fn call_line(call: &ApiCallSummary) -> String {
+fn call_line(call: &ApiCallRecoverySummary) -> String {
     let at = call
         .started_at()
         .map(clock::format_time)
@@ -38,7 +38,7 @@ fn call_line(call: &ApiCallSummary) -> String {
 }
 
 /// Renders the failures, such as `server_overloaded (529) ×2`; each kind once, in order of appearance.
-fn failures(call: &ApiCallSummary) -> String {
+fn failures(call: &ApiCallRecoverySummary) -> String {
     let mut told: Vec<(String, usize)> = Vec::new();
     for failed in &call.failed_attempts {
         let status = failed.status.map(|status| format!(" ({status})"));
@@ -63,7 +63,7 @@ fn failures(call: &ApiCallSummary) -> String {
     }
 }
 
-fn outcome_text(call: &ApiCallSummary) -> String {
+fn outcome_text(call: &ApiCallRecoverySummary) -> String {
     let last = call.failed_attempts.last();
     let reason = || last.map(|last| one_line(&last.reason, MAX_REASON));
     let Some(end) = &call.finished else {

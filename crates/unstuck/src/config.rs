@@ -5,14 +5,16 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use serde_json::Value;
 pub(crate) use unstuck_config::Config;
-use unstuck_config::section::{CompletionCondition, JsonRequirement, LoopSection, Role};
+use unstuck_config::section::{
+    JsonRequirement, LoopCompletionSection, PipelineLoopSection, RoleSection,
+};
 use unstuck_config::{
-    ConfigError, ConfigProblem, Layers, POLICY, PolicyScope, SettingOverride, StoredPolicy,
+    ConfigError, ConfigLayers, ConfigProblem, POLICY, PolicyScope, SettingOverride, StoredPolicy,
 };
 use unstuck_core::project_settings_snapshot::ProjectSettingsSnapshot;
 use unstuck_notify::check_template;
 use unstuck_run::answer_expectations::ExpectedSchema;
-use unstuck_run::prompt::{ProjectFileSource, PromptVariableScope, RolePromptTemplate};
+use unstuck_run::prompt::{ProjectPromptFileProvider, PromptVariableScope, RolePromptTemplate};
 use unstuck_store::{StoreLocation, read_settings_at};
 
 use crate::environment_variables;
@@ -65,7 +67,7 @@ pub(crate) fn load_with_text(
 
 /// Loads the configuration of a directory without the files that agents can write, which are not opened.
 pub(crate) fn load_owners(folder: &Path, sources: ConfigSources<'_>) -> Result<Config> {
-    let layers = Layers {
+    let layers = ConfigLayers {
         without_project: true,
         ..layers_in(Some(folder.to_owned()), sources)
     };
@@ -88,12 +90,12 @@ pub(crate) fn load_without_project(sources: ConfigSources<'_>) -> Result<Config>
 }
 
 /// Returns the layers of configuration.
-pub(crate) fn layers(sources: ConfigSources<'_>) -> Layers {
+pub(crate) fn layers(sources: ConfigSources<'_>) -> ConfigLayers {
     layers_in(std::env::current_dir().ok(), sources)
 }
 
-fn layers_in(here: Option<PathBuf>, sources: ConfigSources<'_>) -> Layers {
-    Layers {
+fn layers_in(here: Option<PathBuf>, sources: ConfigSources<'_>) -> ConfigLayers {
+    ConfigLayers {
         user: environment_variables::user_config(),
         stored_policies: stored_policies(here.as_deref(), sources.store),
         work_dir: here,
@@ -191,7 +193,7 @@ pub(crate) fn ensure_valid(config: &Config, root: &Path) -> Result<()> {
 
 /// Returns undefined variables in prompts, and missing files.
 fn prompt_problems(config: &Config, root: &Path) -> Vec<ConfigProblem> {
-    let files = ProjectFileSource::new(root);
+    let files = ProjectPromptFileProvider::new(root);
     let mut problems = Vec::new();
     for role in config.roles() {
         // A missing prompt file has already been reported.
@@ -207,7 +209,7 @@ fn prompt_problems(config: &Config, root: &Path) -> Vec<ConfigProblem> {
     problems
 }
 
-fn prompt_path(role: &Role) -> String {
+fn prompt_path(role: &RoleSection) -> String {
     let key = if role.prompt.is_some() {
         "prompt"
     } else {
@@ -274,6 +276,6 @@ pub(crate) fn warnings(config: &Config) -> Vec<ConfigProblem> {
 
 /// True if there is a loop without an end condition.
 pub(crate) fn has_endless_loop(config: &Config) -> bool {
-    let is_open = |looping: &LoopSection| looping.until == CompletionCondition::default();
+    let is_open = |looping: &PipelineLoopSection| looping.until == LoopCompletionSection::default();
     config.loop_section().is_some_and(is_open) && config.origin("loop.max_iterations").is_none()
 }

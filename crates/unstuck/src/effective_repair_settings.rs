@@ -5,12 +5,12 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::ValueEnum;
-use unstuck_config::section::{RepairPolicySection, Sandbox};
+use unstuck_config::section::{RepairPolicySection, SandboxModeSetting};
 use unstuck_config::{ProjectTrust, diff_policies};
-use unstuck_core::command_policy::{PolicyContext, RepairPolicy, Verdict};
+use unstuck_core::command_policy::{CommandVerdict, CommandVerdictRestrictions, RepairPolicy};
 use unstuck_repair::project_dir::ProjectRoot;
 use unstuck_repair::sandbox::SandboxMode;
-use unstuck_repair::watched_files::WatchedFiles;
+use unstuck_repair::watched_files::WatchedFilesChecker;
 use unstuck_run::runner::{RepairMode, RepairSettings, RequestedRepairMode};
 
 use crate::config::Config;
@@ -104,7 +104,7 @@ pub(crate) fn repair_setup_unattended(
         sandbox: sandbox_mode(section.sandbox),
         accepts_incomplete: matches!(
             config.owner_sandbox(),
-            Some(Sandbox::BestEffort | Sandbox::Off)
+            Some(SandboxModeSetting::BestEffort | SandboxModeSetting::Off)
         ),
         network: section.network,
         write_paths: section.allowed_write_paths,
@@ -157,11 +157,11 @@ fn declaring_file(config: &Config) -> Option<String> {
     Some(name.to_string_lossy().into_owned())
 }
 
-fn sandbox_mode(sandbox: Sandbox) -> SandboxMode {
+fn sandbox_mode(sandbox: SandboxModeSetting) -> SandboxMode {
     match sandbox {
-        Sandbox::Required => SandboxMode::Required,
-        Sandbox::BestEffort => SandboxMode::BestEffort,
-        Sandbox::Off => SandboxMode::Off,
+        SandboxModeSetting::Required => SandboxMode::Required,
+        SandboxModeSetting::BestEffort => SandboxMode::BestEffort,
+        SandboxModeSetting::Off => SandboxMode::Off,
     }
 }
 
@@ -171,7 +171,7 @@ pub(crate) fn policy_context(
     root: &ProjectRoot,
     command: &str,
     working_dir: Option<&str>,
-) -> PolicyContext {
+) -> CommandVerdictRestrictions {
     let project = root.path();
     let trust = project_trust::project_trust(config, project);
     let section = config.repair_policy(trust).unwrap_or_default();
@@ -183,22 +183,22 @@ pub(crate) fn policy_context(
             let committed = project_trust::committed_files(Some(project));
             let mut accepted = project_trust::files_at_start(config, Some(project), &*committed);
             accepted.extend(project_trust::accepted_files(project));
-            let files = WatchedFiles::new(root, &*committed).with_baseline(&accepted);
+            let files = WatchedFilesChecker::new(root, &*committed).with_baseline(&accepted);
             files.check(command, folder.relative()).changed
         }
     };
-    PolicyContext {
+    CommandVerdictRestrictions {
         untrusted_config: declaring_file(config).filter(|_| !untrusted.is_empty()),
         changed_watched_files: changed.into_iter().map(|file| file.path).collect(),
-        ..PolicyContext::default()
+        ..CommandVerdictRestrictions::default()
     }
 }
 
 /// Returns the exit code for a verdict.
-pub(crate) fn verdict_exit_code(verdict: &Verdict) -> ExitCode {
+pub(crate) fn verdict_exit_code(verdict: &CommandVerdict) -> ExitCode {
     ExitCode::from(match verdict {
-        Verdict::Run(_) => 0,
-        Verdict::RequireApproval(_) => 3,
-        Verdict::Deny | Verdict::RejectProposal => 1,
+        CommandVerdict::Run(_) => 0,
+        CommandVerdict::RequireApproval(_) => 3,
+        CommandVerdict::Deny | CommandVerdict::RejectProposal => 1,
     })
 }

@@ -10,10 +10,10 @@ use unstuck_core::escalation::EscalationAnswer;
 use unstuck_core::event::RunId;
 use unstuck_core::views::{RunProjection, RunSummary};
 use unstuck_run::runner::{
-    self, EventWriter, HumanAnswer, NotificationBuilder, RunEnder, RunError, RunResult,
+    self, HumanAnswer, NotificationBuilder, NotifyingEventWriter, RunAborter, RunError, RunResult,
 };
 use unstuck_store::{
-    EscalationClosure, EscalationFilter, EscalationRow, EscalationStatus, StoreError,
+    EscalationClosure, EscalationFilter, EscalationRow, EscalationStatusFilter, StoreError,
 };
 
 use crate::agent_restrictions::human_only_error;
@@ -72,7 +72,7 @@ pub(crate) fn open_escalations(
         };
         let mut found = store.escalations(filter).await?;
         if found.iter().any(is_over) {
-            let scribe = EventWriter {
+            let scribe = NotifyingEventWriter {
                 store: &store,
                 notifier: None,
             };
@@ -88,7 +88,7 @@ pub(crate) fn open_escalations(
 
 /// Ends the run of an expired escalation whose default answer is to abort; a supervising process does so itself.
 async fn end_run_of_expired(
-    scribe: EventWriter<'_>,
+    scribe: NotifyingEventWriter<'_>,
     lapsed: &EscalationRow,
     session: &CommandContext<'_>,
 ) -> Result<()> {
@@ -120,12 +120,12 @@ fn ends_run(answer: EscalationAnswer, events: &[EventRecord]) -> bool {
 }
 
 async fn end_run(
-    scribe: EventWriter<'_>,
+    scribe: NotifyingEventWriter<'_>,
     run: &RunId,
     said: &HumanAnswer<'_>,
     session: &CommandContext<'_>,
 ) -> Result<RunResult, RunError> {
-    let ending = RunEnder {
+    let ending = RunAborter {
         event_writer: scribe,
         redactor: &environment_variables::redactor(),
         state: &state_dir(session.store),
@@ -241,7 +241,7 @@ fn sole_match(
 fn not_open_error(id: &str, session: &CommandContext<'_>) -> Result<anyhow::Error> {
     let filter = EscalationFilter {
         prefix: Some(id.to_owned()),
-        status: EscalationStatus::Any,
+        status: EscalationStatusFilter::Any,
         ..EscalationFilter::default()
     };
     let all = open_escalations(&filter, session)?;
@@ -300,7 +300,7 @@ pub(crate) fn answer_as(
         let redactor = Arc::new(environment_variables::redactor());
         let store = crate::store::open(session.store, redactor).await?;
         let notifying = ConfiguredNotifier::new(&config, session);
-        let scribe = EventWriter {
+        let scribe = NotifyingEventWriter {
             store: &store,
             notifier: notifying
                 .as_ref()
@@ -314,7 +314,7 @@ pub(crate) fn answer_as(
 
 /// Records an answer, and ends the run if the answer says so.
 async fn record_answer(
-    scribe: EventWriter<'_>,
+    scribe: NotifyingEventWriter<'_>,
     question: &EscalationRow,
     said: &HumanAnswer<'_>,
     changes: &[ConcreteAttemptChange],
@@ -423,7 +423,7 @@ pub(crate) fn abort_run(
         let redactor = Arc::new(environment_variables::redactor());
         let store = crate::store::open(session.store, redactor).await?;
         let notifying = ConfiguredNotifier::new(&config, session);
-        let scribe = EventWriter {
+        let scribe = NotifyingEventWriter {
             store: &store,
             notifier: notifying
                 .as_ref()

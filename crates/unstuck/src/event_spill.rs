@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use unstuck_core::event::EventRecord;
 use unstuck_core::{Event, RunId};
 use unstuck_run::run_dir;
-use unstuck_store::{Append, RunFilter, Store, StoreError, StoreLocation, StoreOptions};
+use unstuck_store::{RunEventBatch, RunFilter, Store, StoreError, StoreLocation, StoreOptions};
 
 use crate::environment_variables;
 use crate::run_supervision::state_dir;
@@ -115,7 +115,7 @@ async fn append(store: &Store, run: &RunId, events: &[EventRecord]) -> Result<()
     for moment in events.chunk_by(|one, next| one.at == next.at) {
         if let Some(first) = moment.first() {
             let events = moment.iter().map(|recorded| recorded.event.clone());
-            let append = Append::new(run.clone(), first.at, events);
+            let append = RunEventBatch::new(run.clone(), first.at, events);
             store.append(append).await?;
         }
     }

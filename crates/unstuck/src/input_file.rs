@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use rustix::io::Errno;
-use unstuck_files::{FileProblem, open_named};
+use unstuck_files::{FileErrorKind, open_named};
 
 /// The longest text.
 const MAX_TEXT_BYTES: u64 = 64 << 20;
@@ -18,7 +18,7 @@ pub(crate) fn open_input(path: &Path) -> Result<File> {
         open_stream(path)
     } else {
         open_named(path).map_err(|error| match error.problem {
-            FileProblem::Missing => Errno::NOENT.into(),
+            FileErrorKind::Missing => Errno::NOENT.into(),
             problem => io::Error::other(problem),
         })
     };

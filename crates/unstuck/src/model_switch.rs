@@ -3,11 +3,11 @@
 use anyhow::Result;
 use unstuck_core::Timestamp;
 use unstuck_core::decision::{
-    CostEstimate, ModelCatalog, ModelChoiceError, ModelSwitch, ModelSwitchReason, TokenUsage,
+    CostEstimate, ModelCatalog, ModelSwitch, ModelSwitchReason, ModelSwitchTargetError, TokenUsage,
 };
 use unstuck_core::event::{ApiCallRecord, Event, EventRecord, ModelSwitched};
 use unstuck_core::views::{RunSummary, SessionSummary};
-use unstuck_store::{Append, CallFilter, Store, StoreLocation};
+use unstuck_store::{CallFilter, RunEventBatch, Store, StoreLocation};
 
 use crate::error_report::refusal;
 use crate::run_history::RunHistory;
@@ -124,7 +124,7 @@ impl SessionToSwitch {
             )),
             (ModelSwitchDestination::Next, Some(from)) => match catalog.next_model(from) {
                 Ok(to) => Ok((from.clone(), to.to_owned())),
-                Err(ModelChoiceError::AtTheTop) => Err(refusal(
+                Err(ModelSwitchTargetError::AtTheTop) => Err(refusal(
                     format!("Already at most capable model: {from}"),
                     "specify another model with --to, or extend [[models.ladder]]",
                 )),
@@ -178,7 +178,7 @@ impl SessionToSwitch {
             session: Some(self.session.id.clone()),
             switch: change.clone(),
         };
-        let append = Append::new(self.run.id.clone(), now, [Event::from(event)]);
+        let append = RunEventBatch::new(self.run.id.clone(), now, [Event::from(event)]);
         store.append(append).await.map_err(with_hint)?;
         Ok(change)
     }

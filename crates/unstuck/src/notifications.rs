@@ -9,8 +9,8 @@ use unstuck_config::section::{Webhook, WebhookFormat};
 use unstuck_core::views::RunProjection;
 use unstuck_core::{Event, Timestamp};
 use unstuck_notify::{
-    DeliveryWorker, MessageFormat, MessageSender, NotificationEvent, NotificationTarget,
-    Subscription, Subscriptions, WebhookAddress,
+    DeliveryWorker, MessageSender, NotificationEvent, NotificationFormat, NotificationSubscription,
+    NotificationSubscriptions, NotificationTarget, WebhookTarget,
 };
 use unstuck_run::runner::NotificationBuilder;
 use unstuck_store::{NewOutboxMessage, Store};
@@ -26,7 +26,7 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
 const DESKTOP_PROGRAMS: [&str; 2] = ["notify-send", "osascript"];
 
 /// Notifies all configured targets.
-pub(crate) struct ConfiguredNotifier(Subscriptions);
+pub(crate) struct ConfiguredNotifier(NotificationSubscriptions);
 
 impl ConfiguredNotifier {
     /// Creates a notifier for the configured targets; none without targets.
@@ -37,7 +37,7 @@ impl ConfiguredNotifier {
         let option = || session.store_option();
         (!list.is_empty()).then(|| {
             let option = option();
-            Self(Subscriptions {
+            Self(NotificationSubscriptions {
                 list,
                 store_option: option,
             })
@@ -104,7 +104,7 @@ fn has_desktop() -> bool {
 }
 
 /// Returns all configured targets.
-pub(crate) fn hooks(config: &Config) -> Vec<Subscription> {
+pub(crate) fn hooks(config: &Config) -> Vec<NotificationSubscription> {
     let section = config.webhooks();
     let occasions = [
         NotificationEvent::Escalation,
@@ -114,7 +114,7 @@ pub(crate) fn hooks(config: &Config) -> Vec<Subscription> {
     ];
     let mut hooks = Vec::new();
     for (on, (_, list)) in occasions.into_iter().zip(section.lists()) {
-        hooks.extend(list.iter().map(|hook| Subscription {
+        hooks.extend(list.iter().map(|hook| NotificationSubscription {
             event: on,
             target: NotificationTarget::Address(address(hook, section.allow_private)),
             window: hook.digest,
@@ -122,7 +122,7 @@ pub(crate) fn hooks(config: &Config) -> Vec<Subscription> {
         let window = Webhook::default().digest;
         if let Some(line) = &section.notify_command {
             let target = NotificationTarget::Command(line.clone());
-            hooks.push(Subscription {
+            hooks.push(NotificationSubscription {
                 event: on,
                 target,
                 window,
@@ -135,7 +135,7 @@ pub(crate) fn hooks(config: &Config) -> Vec<Subscription> {
             )
         {
             let target = NotificationTarget::Desktop;
-            hooks.push(Subscription {
+            hooks.push(NotificationSubscription {
                 event: on,
                 target,
                 window,
@@ -145,17 +145,17 @@ pub(crate) fn hooks(config: &Config) -> Vec<Subscription> {
     hooks
 }
 
-fn address(hook: &Webhook, allow_private: bool) -> WebhookAddress {
-    WebhookAddress {
+fn address(hook: &Webhook, allow_private: bool) -> WebhookTarget {
+    WebhookTarget {
         url: hook.url.clone(),
         url_env: hook.url_env.clone(),
         format: match hook.format {
-            WebhookFormat::Json => MessageFormat::Json,
-            WebhookFormat::Slack => MessageFormat::Slack,
-            WebhookFormat::Discord => MessageFormat::Discord,
-            WebhookFormat::Ntfy => MessageFormat::Ntfy,
-            WebhookFormat::Text => MessageFormat::Text,
-            WebhookFormat::Template => MessageFormat::Template {
+            WebhookFormat::Json => NotificationFormat::Json,
+            WebhookFormat::Slack => NotificationFormat::Slack,
+            WebhookFormat::Discord => NotificationFormat::Discord,
+            WebhookFormat::Ntfy => NotificationFormat::Ntfy,
+            WebhookFormat::Text => NotificationFormat::Text,
+            WebhookFormat::Template => NotificationFormat::Template {
                 text: hook.template.clone().unwrap_or_default(),
                 content_type: hook.content_type.clone().unwrap_or_else(plain_content_type),
             },

@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use unstuck_config::section::{self, JsonRequirement, OnFailedAttempt, Role};
+use unstuck_config::section::{self, JsonRequirement, OnFailedAttempt, RoleSection};
 use unstuck_core::event::OnStuck;
 use unstuck_core::recovery_plan::shell_quote;
-use unstuck_core::usage_budget::{UsageBudget, UsageLimit};
+use unstuck_core::usage_budget::{ConfiguredUsageBudgets, UsageBudgetLimit};
 use unstuck_run::answer_expectations::{AnswerExpectations, ExpectedSchema, JsonExpectation};
 use unstuck_run::blobs::content_hash;
 use unstuck_run::prompt::RolePromptTemplate;
 use unstuck_run::runner::pipeline::{
-    AcceptedProjectSettings, CompletionMarker, LoopCondition, LoopPlan, PipelineSpec, RolePlan,
+    AcceptedProjectSettings, CompletionMarker, LoopEndCondition, LoopPlan, PipelineSpec, RolePlan,
 };
-use unstuck_run::runner::{AttemptOptions, RequestedRepairMode};
+use unstuck_run::runner::{RequestedRepairMode, RunAttemptOptions};
 
 use crate::config::{self, Config, ConfigSources};
 use crate::effective_repair_settings;
@@ -157,7 +157,7 @@ fn command_line(wanted: &PipelineOptions) -> Vec<String> {
 
 fn role_plan(
     config: &Config,
-    role: &Role,
+    role: &RoleSection,
     wait: bool,
     keep_trying: Option<Duration>,
 ) -> Result<RolePlan> {
@@ -194,19 +194,19 @@ fn role_plan(
         },
         timeout: nonzero_limit(role.timeout),
         idle_timeout: nonzero_limit(role.idle_timeout),
-        options: AttemptOptions {
+        options: RunAttemptOptions {
             expect: expectations(config, role)?,
             check: role.expect.check.clone(),
             wait,
             parks_when_stalled: !environment_variables::is_ci(),
-            ..AttemptOptions::default()
+            ..RunAttemptOptions::default()
         },
         agent,
         settings,
     })
 }
 
-fn expectations(config: &Config, role: &Role) -> Result<AnswerExpectations> {
+fn expectations(config: &Config, role: &RoleSection) -> Result<AnswerExpectations> {
     let expect = &role.expect;
     let patterns: Result<Vec<_>, _> = expect.matches.iter().map(|text| text.parse()).collect();
     Ok(AnswerExpectations {
@@ -233,7 +233,7 @@ fn read_schema(config: &Config, role: &str, path: &Path) -> Result<ExpectedSchem
 }
 
 /// Settings that the output of a role depends on. Limits are left out: changing them does not invalidate the output.
-fn output_settings(role: &Role, prompt: &str) -> BTreeMap<String, String> {
+fn output_settings(role: &RoleSection, prompt: &str) -> BTreeMap<String, String> {
     let mut settings = BTreeMap::from([
         ("agent".to_owned(), role.agent.clone()),
         ("prompt".to_owned(), content_hash(prompt.as_bytes())),
@@ -262,9 +262,9 @@ fn output_settings(role: &Role, prompt: &str) -> BTreeMap<String, String> {
     settings
 }
 
-fn loop_plan(looping: &section::LoopSection, wanted: &PipelineOptions) -> LoopPlan {
+fn loop_plan(looping: &section::PipelineLoopSection, wanted: &PipelineOptions) -> LoopPlan {
     let until = &looping.until;
-    let until = LoopCondition {
+    let until = LoopEndCondition {
         promise: until.promise.as_ref().map(|promise| CompletionMarker {
             role: promise.role.clone(),
             text: promise.text.clone(),
@@ -278,22 +278,22 @@ fn loop_plan(looping: &section::LoopSection, wanted: &PipelineOptions) -> LoopPl
             .max_iterations
             .unwrap_or(looping.max_iterations)
             .max(1),
-        until: (until != LoopCondition::default()).then_some(until),
+        until: (until != LoopEndCondition::default()).then_some(until),
         stuck_after: looping.stuck_after,
         on_stuck: match looping.on_stuck {
-            section::OnStuck::Escalate => OnStuck::Escalate,
-            section::OnStuck::Stop => OnStuck::Stop,
-            section::OnStuck::Continue => OnStuck::Continue,
+            section::OnStuckPipelineLoop::Escalate => OnStuck::Escalate,
+            section::OnStuckPipelineLoop::Stop => OnStuck::Stop,
+            section::OnStuckPipelineLoop::Continue => OnStuck::Continue,
         },
     }
 }
 
-fn budget(budget: &section::BudgetSection) -> UsageBudget {
-    let allowance = |of: &section::BudgetAllowance| UsageLimit {
+fn budget(budget: &section::BudgetSection) -> ConfiguredUsageBudgets {
+    let allowance = |of: &section::BudgetLimitSection| UsageBudgetLimit {
         usd: of.usd,
         tokens: of.tokens,
     };
-    UsageBudget {
+    ConfiguredUsageBudgets {
         per_run: allowance(&budget.per_run),
         per_day: allowance(&budget.per_day),
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use unstuck_core::Pipeline;
+use unstuck_core::PipelineState;
 use unstuck_core::command_policy::sanitize;
 use unstuck_core::event::{
     EscalationAnswer, EscalationResolved, Event, EventRecord, RunId, RunStarted,
@@ -11,7 +11,7 @@ use unstuck_core::event::{
 use unstuck_core::project_settings_snapshot::{ProjectSettingChange, ProjectSettingsSnapshot};
 use unstuck_core::views::RunSummary;
 use unstuck_run::blobs::BlobStore;
-use unstuck_run::runner::AttemptOptions;
+use unstuck_run::runner::RunAttemptOptions;
 
 use crate::async_runtime;
 use crate::command_context::CommandContext;
@@ -161,7 +161,7 @@ pub(crate) fn confirm_changes(
         return Ok(on_changes);
     }
     let known = accepted_settings(run, events, &on_changes, session)?;
-    let pipeline = Pipeline::from_events(events);
+    let pipeline = PipelineState::from_events(events);
     let path = pipeline
         .as_ref()
         .and_then(|one| one.plan().config_path.as_deref());
@@ -222,7 +222,7 @@ fn with_file_renamed(
 
 /// Returns the hash of the run's project settings; none in an event log of an older version.
 fn accepted_hash(events: &[EventRecord]) -> Option<String> {
-    if let Some(pipeline) = Pipeline::from_events(events) {
+    if let Some(pipeline) = PipelineState::from_events(events) {
         let newest = pipeline.approved_settings().map(str::to_owned);
         return newest.or(pipeline.plan().project_settings.clone());
     }
@@ -270,7 +270,7 @@ pub(crate) fn settings_hash_in(event: &Event) -> Option<String> {
 
 fn settings_hash_of(started: &RunStarted) -> Option<String> {
     let options = started.sole_session()?.options.clone();
-    let options: AttemptOptions = serde_json::from_value(options).ok()?;
+    let options: RunAttemptOptions = serde_json::from_value(options).ok()?;
     options.project_settings
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use unstuck_core::command_policy::sanitize;
 use unstuck_core::duration::HumanDuration;
 use unstuck_core::event::{
-    ApprovalSource, Event, PolicyVerdict, Proposer, RepairConditions, RepairExecuted,
+    ApprovalSource, Event, PolicyVerdict, RepairConfinement, RepairExecuted, RepairProposalOrigin,
     RepairProposed, RepairStarted,
 };
 use unstuck_core::repair::needs_network;
@@ -52,7 +52,7 @@ fn proposed_line(one: &RepairProposed) -> String {
     let why = one_line(&one.reason, MAX_LINE);
     let record = match one.by {
         // The suffix shows how often it has helped.
-        Proposer::Remembered => format!(" ({})", one_line(&one.root_cause, MAX_LINE)),
+        RepairProposalOrigin::Remembered => format!(" ({})", one_line(&one.root_cause, MAX_LINE)),
         _ => String::new(),
     };
     format!(
@@ -109,13 +109,13 @@ pub(crate) fn network_flag(repair: &str) -> &'static str {
 }
 
 /// Returns the label of the proposer.
-pub(crate) fn proposer_label(by: Proposer) -> &'static str {
+pub(crate) fn proposer_label(by: RepairProposalOrigin) -> &'static str {
     match by {
-        Proposer::Agent => "the agent",
-        Proposer::Fallback => "the agent (fallback)",
-        Proposer::Remembered => "recovery history",
-        Proposer::Owner => "your configuration",
-        Proposer::BuiltIn => "unstuck",
+        RepairProposalOrigin::Agent => "the agent",
+        RepairProposalOrigin::Fallback => "the agent (fallback)",
+        RepairProposalOrigin::Remembered => "recovery history",
+        RepairProposalOrigin::Owner => "your configuration",
+        RepairProposalOrigin::BuiltIn => "unstuck",
     }
 }
 
@@ -128,7 +128,7 @@ fn approval_text(one: &RepairStarted) -> &'static str {
 }
 
 /// Renders the conditions under which a repair would run, as labeled lines.
-pub(crate) fn condition_lines(of: &RepairConditions) -> Vec<(&'static str, String)> {
+pub(crate) fn condition_lines(of: &RepairConfinement) -> Vec<(&'static str, String)> {
     let mut lines = vec![
         ("sandbox", sanitize(&of.confinement())),
         ("network", of.network_label().to_owned()),

@@ -2,7 +2,9 @@
 
 use anyhow::Result;
 use serde::Serialize;
-use unstuck_core::views::{RunStatus, RunSummary, RunTimeline, SessionStatus, SessionSummary};
+use unstuck_core::views::{
+    RunStatus, RunSummary, RunTimeline, SessionStatusSummary, SessionSummary,
+};
 use unstuck_core::{EventRecord, RunId, Timestamp};
 use unstuck_run::runner::is_alive;
 use unstuck_store::{CostSummary, Lease, RunFilter, SpendingQuery, Store, StoreLocation};
@@ -23,14 +25,14 @@ pub(crate) struct RunEntry {
     #[serde(flatten)]
     pub(crate) run: RunSummary,
     /// Its status as shown in lists.
-    pub(crate) state: SessionStatus,
+    pub(crate) state: SessionStatusSummary,
     /// True if a process currently supervises it.
     pub(crate) supervised: bool,
 }
 
 impl RunEntry {
     pub(crate) fn new(mut run: RunSummary, supervised: bool) -> Self {
-        let state = SessionStatus::for_run(&run, supervised);
+        let state = SessionStatusSummary::for_run(&run, supervised);
         run.status = state.state;
         Self {
             run,
@@ -40,9 +42,9 @@ impl RunEntry {
     }
 
     /// Returns the status of one of its sessions.
-    pub(crate) fn session_status(&self, session: &SessionSummary) -> SessionStatus {
+    pub(crate) fn session_status(&self, session: &SessionSummary) -> SessionStatusSummary {
         let is_orphaned = self.run.finished.is_none() && !self.supervised;
-        SessionStatus::for_session(session, is_orphaned)
+        SessionStatusSummary::for_session(session, is_orphaned)
     }
 }
 

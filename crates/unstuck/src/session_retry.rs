@@ -7,14 +7,14 @@ use std::time::Duration;
 use anyhow::Result;
 use unstuck_core::decision::ConcreteAttemptChange;
 use unstuck_core::escalation::EscalationAnswer;
-use unstuck_core::event::{Event, EventRecord, SessionId, WaitEndCause, WaitEnded};
+use unstuck_core::event::{EarlyWaitEndCause, Event, EventRecord, SessionId, WaitEnded};
 use unstuck_core::views::{RunStatus, RunSummary, SessionSummary};
 use unstuck_core::{RunId, SessionState};
 use unstuck_run::runner::{
-    EventWriter, NotificationBuilder, RetryPreviewInput, RetryPromptPreview, SessionRetryRequest,
-    request_retry,
+    NotificationBuilder, NotifyingEventWriter, RetryPreviewInput, RetryPromptPreview,
+    SessionRetryRequest, request_retry,
 };
-use unstuck_store::{Append, EscalationFilter, EscalationRow};
+use unstuck_store::{EscalationFilter, EscalationRow, RunEventBatch};
 
 use crate::agent_restrictions::human_only_error;
 use crate::command_context::CommandContext;
@@ -361,7 +361,7 @@ impl RetryTarget {
             let redactor = Arc::new(environment_variables::redactor());
             let store = crate::store::open(session.store, redactor).await?;
             let notifying = ConfiguredNotifier::new(&self.config, session);
-            let scribe = EventWriter {
+            let scribe = NotifyingEventWriter {
                 store: &store,
                 notifier: notifying
                     .as_ref()
@@ -391,10 +391,10 @@ impl RetryTarget {
             let store = crate::store::open(session.store, redactor).await?;
             let ended = WaitEnded {
                 session: Some(self.session.id.clone()),
-                by: WaitEndCause::Person,
+                by: EarlyWaitEndCause::Person,
             };
             let events = [Event::from(ended)];
-            let append = Append::new(self.run.id.clone(), clock::now().at, events);
+            let append = RunEventBatch::new(self.run.id.clone(), clock::now().at, events);
             store
                 .append(append)
                 .await

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 
 use anyhow::Result;
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
-use unstuck_core::Kind;
+use unstuck_core::FailureKind;
 use unstuck_core::agent::{Agent, Agents};
 use unstuck_store::RunFilter;
 
@@ -70,7 +70,7 @@ fn roles_of(typed: &str) -> Result<Vec<CompletionCandidate>> {
 /// Completes the kinds of failures.
 pub(crate) fn kinds() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
-        let names = Kind::ALL.iter().map(|kind| kind.name());
+        let names = FailureKind::ALL.iter().map(|kind| kind.name());
         names.map(CompletionCandidate::new).collect()
     })
 }

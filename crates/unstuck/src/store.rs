@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use unstuck_core::redact::Redactor;
-use unstuck_store::{PayloadRedactor, Store, StoreError, StoreLocation, StoreOptions};
+use unstuck_store::{EventPayloadRedactor, Store, StoreError, StoreLocation, StoreOptions};
 
 use crate::error_report::error_with_hint;
 use crate::event_spill;
@@ -21,7 +21,7 @@ pub(crate) async fn open_without_hint(
     redactor: Arc<Redactor>,
 ) -> Result<Store, StoreError> {
     let options = StoreOptions {
-        redact: Some(PayloadRedactor::new(move |value| {
+        redact: Some(EventPayloadRedactor::new(move |value| {
             redactor.redact_value(value)
         })),
         ..StoreOptions::default()

@@ -2,19 +2,22 @@
 
 use unstuck_core::diagnosis::RetryAfterSource;
 use unstuck_core::duration::HumanDuration;
-use unstuck_core::views::{Actor, NextAction, RunStatus, SessionStatus};
-use unstuck_core::{Kind, Timestamp};
+use unstuck_core::views::{NextActionActor, RunStatus, SessionNextAction, SessionStatusSummary};
+use unstuck_core::{FailureKind, Timestamp};
 
 use crate::clock;
 
 /// Describes a wait in one sentence: `until 03:00:00 (in 2 h 4 min), rate_limit_timed, stated in a header`.
-pub(crate) fn wait_text(state: &SessionStatus, now: Timestamp) -> Option<String> {
+pub(crate) fn wait_text(state: &SessionStatusSummary, now: Timestamp) -> Option<String> {
     let until = state.until?;
     let mut text = format!("until {}", clock::format_time(until));
     if until > now {
         text.push_str(&format!(" (in {})", HumanDuration(until.since(now))));
     }
-    let facts = [state.reason.map(Kind::name), state.source.map(source_text)];
+    let facts = [
+        state.reason.map(FailureKind::name),
+        state.source.map(source_text),
+    ];
     for fact in facts.into_iter().flatten() {
         text.push_str(", ");
         text.push_str(fact);
@@ -27,11 +30,11 @@ pub(crate) fn wait_text(state: &SessionStatus, now: Timestamp) -> Option<String>
     Some(text)
 }
 
-fn wait_scope(state: &SessionStatus) -> Option<&'static str> {
+fn wait_scope(state: &SessionStatusSummary) -> Option<&'static str> {
     let next = state.next?;
     match (next.actor, next.action) {
-        (Actor::Gateway, _) => Some(", held in the gateway"),
-        (_, NextAction::Probe) => Some(", parked until the next probe"),
+        (NextActionActor::Gateway, _) => Some(", held in the gateway"),
+        (_, SessionNextAction::Probe) => Some(", parked until the next probe"),
         _ => None,
     }
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 use anyhow::Result;
 use futures_util::future::try_join_all;
 use unstuck_core::event::{ApiCallOutcome, ApiCallRecord, Event, RunId};
-use unstuck_core::{Kind, Timestamp};
-use unstuck_store::{Append, Store, StoreLocation, StoreOptions};
+use unstuck_core::{FailureKind, Timestamp};
+use unstuck_store::{RunEventBatch, Store, StoreLocation, StoreOptions};
 
 use crate::inbox::escalation_event;
 use crate::store::{run_started, sample_call};
@@ -64,7 +64,7 @@ pub(super) async fn fill_store(path: &Path, now: Timestamp) -> Result<Store> {
 }
 
 /// Returns the events of one run: a few failures, each with a recovery, and an end.
-fn run_history(number: u32, start: i64) -> Append {
+fn run_history(number: u32, start: i64) -> RunEventBatch {
     let run = run_id(number);
     let at = start + i64::from(number) * (DAYS * DAY_MS / i64::from(RUNS));
     let model = format!("model-{}", number % 5);
@@ -88,7 +88,7 @@ fn run_history(number: u32, start: i64) -> Append {
         left if left <= RUNS_WAITING + RUNS_ACTIVE => drop(events.pop()),
         _ => {}
     }
-    Append::new(run, Timestamp::from_millis(at), events)
+    RunEventBatch::new(run, Timestamp::from_millis(at), events)
 }
 
 fn numbered_run_started(run: &RunId, number: u32) -> Event {
@@ -148,7 +148,7 @@ fn client_call(number: u32, start: i64) -> ApiCallRecord {
             1 => ApiCallOutcome::Recovered,
             _ => ApiCallOutcome::Answered,
         },
-        kind: (number % 20 < 2).then_some(Kind::RateLimit),
+        kind: (number % 20 < 2).then_some(FailureKind::RateLimit),
         ..sample_call(number)
     }
 }

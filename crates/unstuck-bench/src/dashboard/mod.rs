@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Result, ensure};
 use tokio::runtime::Runtime;
 use unstuck_core::views::RunStatus;
-use unstuck_core::{Kind, Timestamp};
+use unstuck_core::{FailureKind, Timestamp};
 use unstuck_run::clock::Clock;
 use unstuck_store::{
     EventFilter, EventOrder, FailureQuery, RecoveryStatisticsQuery, RunFilter, Store,
@@ -113,7 +113,7 @@ async fn run_query(store: &Store, question: StoreQuery, now: Timestamp) -> Resul
     let week = Timestamp::from_millis(now.millis() - 7 * DAY_MS);
     let of_project = FailureQuery {
         project: Some(project(7)),
-        kind: Some(Kind::Timeout),
+        kind: Some(FailureKind::Timeout),
         ..FailureQuery::default()
     };
     match question {

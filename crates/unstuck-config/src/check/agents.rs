@@ -1,12 +1,12 @@
 //! Checks of user-defined agents and of the agent each role runs.
 
 use unstuck_core::agent::{
-    Agent, AgentCommandInputs, AgentCommandSpec, AgentDefinition, Agents, CommandBuildError,
-    CommandPart,
+    Agent, AgentCommandInputs, AgentCommandSpec, AgentCommandTemplatePart, AgentDefinition, Agents,
+    CommandBuildError,
 };
 
 use super::{ConfigChecker, unknown_name};
-use crate::section::Role;
+use crate::section::RoleSection;
 
 impl ConfigChecker<'_> {
     /// Checks the user-defined agents.
@@ -42,7 +42,7 @@ impl ConfigChecker<'_> {
     }
 
     /// Checks that a role's agent exists and accepts its command, model and tools.
-    pub(super) fn check_call(&mut self, role: &Role) {
+    pub(super) fn check_call(&mut self, role: &RoleSection) {
         let path = |key: &str| format!("role.{}.{key}", role.id);
         let agents = self.config.agents();
         let Some(agent) = agents.get(&role.agent) else {
@@ -85,11 +85,15 @@ impl ConfigChecker<'_> {
 }
 
 /// Returns the errors in a role's own command.
-fn command_problems(role: &Role) -> Vec<String> {
+fn command_problems(role: &RoleSection) -> Vec<String> {
     if role.command.first().is_none_or(String::is_empty) {
         return Vec::new();
     }
-    let words = role.command.iter().cloned().map(CommandPart::Word);
+    let words = role
+        .command
+        .iter()
+        .cloned()
+        .map(AgentCommandTemplatePart::Word);
     let file = AgentDefinition {
         call: AgentCommandSpec {
             command: words.collect(),
@@ -105,7 +109,7 @@ fn command_problems(role: &Role) -> Vec<String> {
 }
 
 /// Returns the key at fault and the advice for a build error.
-fn build_error_text(cannot: &CommandBuildError, role: &Role) -> (&'static str, String) {
+fn build_error_text(cannot: &CommandBuildError, role: &RoleSection) -> (&'static str, String) {
     let text = cannot.to_string();
     match cannot {
         CommandBuildError::NoCommand { agent } => (

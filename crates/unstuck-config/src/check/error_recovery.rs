@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use unstuck_core::Kind;
+use unstuck_core::FailureKind;
 use unstuck_core::knowledge::RecoveryKnowledge;
 use unstuck_core::recovery_plan::{
     PromptNoteError, PromptNoteLimits, PromptNoteTemplates, PromptNoteVars,
 };
 
 use super::{ConfigChecker, unknown_name};
-use crate::section::FailureKindRecovery;
+use crate::section::FailureKindRecoverySection;
 
 impl ConfigChecker<'_> {
     pub(super) fn check_recovery(&mut self) {
@@ -23,7 +23,11 @@ impl ConfigChecker<'_> {
         }
     }
 
-    fn check_kinds(&mut self, place: &str, kinds: &BTreeMap<Kind, FailureKindRecovery>) {
+    fn check_kinds(
+        &mut self,
+        place: &str,
+        kinds: &BTreeMap<FailureKind, FailureKindRecoverySection>,
+    ) {
         let playbook: &RecoveryKnowledge = self.config.playbook();
         let own = &self.config.root.strategies;
         for (kind, recovery) in kinds {

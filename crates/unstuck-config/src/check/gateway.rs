@@ -2,7 +2,7 @@
 
 use super::ConfigChecker;
 use super::webhooks::is_variable_name;
-use crate::section::GatewayUpstream;
+use crate::section::GatewayUpstreamSection;
 
 impl ConfigChecker<'_> {
     pub(super) fn check_gateway(&mut self) {
@@ -30,7 +30,7 @@ impl ConfigChecker<'_> {
         }
     }
 
-    fn check_upstream(&mut self, place: &str, upstream: &GatewayUpstream) {
+    fn check_upstream(&mut self, place: &str, upstream: &GatewayUpstreamSection) {
         let at = format!("{place}.url");
         if !self.config.is_unreadable(&at)
             && let Some(why) = url_problem(&upstream.url)

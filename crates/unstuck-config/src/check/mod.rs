@@ -12,7 +12,7 @@ use std::path::Path;
 
 use unstuck_core::command_policy::sanitize_command;
 use unstuck_core::nearest;
-use unstuck_files::FileProblem;
+use unstuck_files::FileErrorKind;
 
 use crate::config::Config;
 use crate::problem::ConfigProblem;
@@ -139,9 +139,9 @@ impl ConfigChecker<'_> {
         let told = match self.config.read_named_file(path, file) {
             Ok(text) => return Some(text),
             Err(error) => match error.problem {
-                FileProblem::Missing => format!("file {shown} not found"),
-                FileProblem::NotText => format!("{shown} is not valid UTF-8"),
-                FileProblem::OutsideRoot => format!(
+                FileErrorKind::Missing => format!("file {shown} not found"),
+                FileErrorKind::NotText => format!("{shown} is not valid UTF-8"),
+                FileErrorKind::OutsideRoot => format!(
                     "{shown} is outside the project: a configuration file that agents can write can only reference files in the project"
                 ),
                 problem => format!("cannot read {shown}: {problem}"),

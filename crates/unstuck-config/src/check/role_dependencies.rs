@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{ConfigChecker, unknown_name};
-use crate::section::Role;
+use crate::section::RoleSection;
 
 impl ConfigChecker<'_> {
     pub(super) fn check_order(&mut self) {
@@ -25,7 +25,7 @@ impl ConfigChecker<'_> {
 }
 
 /// Returns a dependency cycle, its first role repeated at the end.
-fn find_cycle(roles: &[Role]) -> Option<Vec<String>> {
+fn find_cycle(roles: &[RoleSection]) -> Option<Vec<String>> {
     let mut walk = CycleSearch {
         needs: roles
             .iter()

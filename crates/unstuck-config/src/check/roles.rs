@@ -3,7 +3,7 @@
 use serde::de::IgnoredAny;
 
 use super::ConfigChecker;
-use crate::section::{JsonRequirement, Role};
+use crate::section::{JsonRequirement, RoleSection};
 
 impl ConfigChecker<'_> {
     pub(super) fn check_roles(&mut self) {
@@ -17,7 +17,7 @@ impl ConfigChecker<'_> {
         }
     }
 
-    fn check_prompt(&mut self, role: &Role) {
+    fn check_prompt(&mut self, role: &RoleSection) {
         let path = |key: &str| format!("role.{}.{key}", role.id);
         let is_unread = |key: &str| self.config.is_unreadable(&path(key));
         let is_told = is_unread("prompt") || is_unread("prompt_file");
@@ -42,7 +42,7 @@ impl ConfigChecker<'_> {
         }
     }
 
-    fn check_expect(&mut self, role: &Role) {
+    fn check_expect(&mut self, role: &RoleSection) {
         let path = |key: &str| format!("role.{}.expect.{key}", role.id);
         for (at, pattern) in role.expect.matches.iter().enumerate() {
             if let Err(error) = regex::Regex::new(pattern) {

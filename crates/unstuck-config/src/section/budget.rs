@@ -10,15 +10,15 @@ use super::number;
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct BudgetSection {
     /// Limit for one run.
-    pub per_run: BudgetAllowance,
+    pub per_run: BudgetLimitSection,
     /// Limit for one day (UTC), over all runs in the store.
-    pub per_day: BudgetAllowance,
+    pub per_day: BudgetLimitSection,
 }
 
 /// A spending limit; unlimited if unset.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table like { usd = 5.0 }")]
-pub struct BudgetAllowance {
+pub struct BudgetLimitSection {
     /// Cost in USD.
     #[serde(deserialize_with = "number::amount")]
     #[schemars(range(min = 0))]
@@ -27,7 +27,7 @@ pub struct BudgetAllowance {
     pub tokens: Option<u64>,
 }
 
-impl BudgetAllowance {
+impl BudgetLimitSection {
     /// Returns whether any limit is set.
     pub fn is_limited(&self) -> bool {
         self.usd.is_some() || self.tokens.is_some()

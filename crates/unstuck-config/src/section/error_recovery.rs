@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use unstuck_core::Kind;
+use unstuck_core::FailureKind;
 
 use super::number;
 use crate::schema_helpers::{self, add_property};
@@ -13,7 +13,7 @@ use crate::schema_helpers::{self, add_property};
 /// `[error_recovery]`: error recovery of roles.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
-pub struct ErrorRecovery {
+pub struct ErrorRecoverySection {
     /// If false, failures of roles are not recovered; true by default.
     pub enabled: bool,
     /// Maximum number of retries per kind unless a role sets its own; the policy's limit by default, which is 3.
@@ -21,11 +21,11 @@ pub struct ErrorRecovery {
     /// If true, a checkpoint is written when a role fails; true by default.
     pub save_checkpoint_on_failure: bool,
     /// Settings by failure kind.
-    #[schemars(schema_with = "schema_helpers::kind_table::<FailureKindRecovery>")]
-    pub strategies: BTreeMap<Kind, FailureKindRecovery>,
+    #[schemars(schema_with = "schema_helpers::kind_table::<FailureKindRecoverySection>")]
+    pub strategies: BTreeMap<FailureKind, FailureKindRecoverySection>,
 }
 
-impl Default for ErrorRecovery {
+impl Default for ErrorRecoverySection {
     fn default() -> Self {
         Self {
             enabled: true,
@@ -40,7 +40,7 @@ impl Default for ErrorRecovery {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 #[schemars(transform = with_other_name)]
-pub struct FailureKindRecovery {
+pub struct FailureKindRecoverySection {
     /// Number of retries after the first attempt.
     pub max_retries: Option<u32>,
     /// Factor by which the delay before the n-th retry is multiplied.
@@ -63,7 +63,7 @@ pub struct FailureKindRecovery {
     pub strategies: Option<Vec<String>>,
 }
 
-impl FailureKindRecovery {
+impl FailureKindRecoverySection {
     /// Returns these settings, with unset values taken from another one.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {

@@ -9,29 +9,29 @@ use crate::schema_helpers;
 /// `[loop]`: repetition of the roles until the work is done.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
-pub struct LoopSection {
+pub struct PipelineLoopSection {
     /// Maximum number of iterations; 10 by default.
     #[serde(deserialize_with = "number::at_least_one")]
     #[schemars(range(min = 1))]
     pub max_iterations: u32,
     /// Completion condition: a promise in an output, or a table of conditions.
-    #[schemars(schema_with = "schema_helpers::text_or_table::<CompletionCondition>")]
-    pub until: CompletionCondition,
+    #[schemars(schema_with = "schema_helpers::text_or_table::<LoopCompletionSection>")]
+    pub until: LoopCompletionSection,
     /// Number of iterations with the same failure and no change after which the loop is stuck; 3 by default.
     #[serde(deserialize_with = "number::at_least_one")]
     #[schemars(range(min = 1))]
     pub stuck_after: u32,
     /// Action when the loop is stuck; `escalate` by default.
-    pub on_stuck: OnStuck,
+    pub on_stuck: OnStuckPipelineLoop,
 }
 
-impl Default for LoopSection {
+impl Default for PipelineLoopSection {
     fn default() -> Self {
         Self {
             max_iterations: 10,
-            until: CompletionCondition::default(),
+            until: LoopCompletionSection::default(),
             stuck_after: 3,
-            on_stuck: OnStuck::Escalate,
+            on_stuck: OnStuckPipelineLoop::Escalate,
         }
     }
 }
@@ -40,7 +40,7 @@ impl Default for LoopSection {
 /// must then be set.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a string or a table")]
-pub struct CompletionCondition {
+pub struct LoopCompletionSection {
     /// Text such as `<promise>DONE</promise>` in the output of a role.
     #[schemars(schema_with = "schema_helpers::text_or_table::<CompletionMarkerSection>")]
     pub promise: Option<CompletionMarkerSection>,
@@ -65,7 +65,7 @@ pub struct CompletionMarkerSection {
 /// The action for a loop that is stuck.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum OnStuck {
+pub enum OnStuckPipelineLoop {
     /// Ask a human.
     #[default]
     Escalate,

@@ -19,20 +19,23 @@ mod size;
 mod stuck;
 mod webhooks;
 
-pub use budget::{BudgetAllowance, BudgetSection};
-pub use error_recovery::{ErrorRecovery, FailureKindRecovery};
+pub use budget::{BudgetLimitSection, BudgetSection};
+pub use error_recovery::{ErrorRecoverySection, FailureKindRecoverySection};
 pub use escalations::{AnswerName, DefaultAnswer, EscalationsSection, TimeoutAnswer};
 pub use expect::{ExpectSection, JsonRequirement};
 pub use gateway::{
-    GatewayBudgets, GatewayLoopLimits, GatewaySection, GatewayTimeouts, GatewayUpstream,
-    GatewayUpstreams, MissingUpstreamFeature, OnBudgetReached, OnLoop, StreamMode,
+    GatewayBudgetsSection, GatewayLoopLimits, GatewaySection, GatewayTimeouts,
+    GatewayUpstreamSection, GatewayUpstreams, MissingUpstreamFeature, OnBudgetReached, OnLoop,
+    StreamForwardingMode,
 };
-pub use loop_section::{CompletionCondition, CompletionMarkerSection, LoopSection, OnStuck};
-pub use models::{ModelEntry, ModelPrice, Models};
-pub use prompts::{PromptNoteSection, PromptNoteSectionPosition};
+pub use loop_section::{
+    CompletionMarkerSection, LoopCompletionSection, OnStuckPipelineLoop, PipelineLoopSection,
+};
+pub use models::{ModelEntry, ModelPrice, ModelsSection};
+pub use prompts::{PromptNotePlacementSetting, PromptNoteSection};
 pub(crate) use repair_policy::deserialize_entries;
-pub use repair_policy::{OnUnlistedCommand, RepairPolicySection, Sandbox};
-pub use role::Role;
+pub use repair_policy::{OnUnlistedCommand, RepairPolicySection, SandboxModeSetting};
+pub use role::RoleSection;
 pub use run::{OnFailedAttempt, RunSection};
 pub(crate) use stuck::StuckSection;
-pub use webhooks::{Webhook, WebhookFormat, Webhooks};
+pub use webhooks::{Webhook, WebhookFormat, WebhooksSection};

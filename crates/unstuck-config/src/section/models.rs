@@ -8,7 +8,7 @@ use super::number;
 /// `[models]`: user-defined models, prices and ladders, which extend or replace the built-in ones.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
-pub struct Models {
+pub struct ModelsSection {
     /// Models to add or change, by id.
     pub model: Vec<ModelEntry>,
     /// Ladders to add or replace, by id: models from the cheapest to the most capable.

@@ -16,13 +16,13 @@ pub struct PromptNoteSection {
     pub file: Option<PathBuf>,
     /// Position; `front` by default.
     #[serde(rename = "position")]
-    pub place: PromptNoteSectionPosition,
+    pub place: PromptNotePlacementSetting,
 }
 
 /// The position of an addition to a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum PromptNoteSectionPosition {
+pub enum PromptNotePlacementSetting {
     /// In front of the prompt.
     #[default]
     Front,

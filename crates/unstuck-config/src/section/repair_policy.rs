@@ -28,7 +28,7 @@ pub struct RepairPolicySection {
     #[schemars(with = "OnUnknownName")]
     pub on_unknown: OnUnlistedCommand,
     /// Sandbox mode; `best-effort` by default.
-    pub sandbox: Sandbox,
+    pub sandbox: SandboxModeSetting,
     /// If true, repairs may use the network; true by default.
     pub network: bool,
     /// Directories of the project that repairs may write to; the whole project if empty.
@@ -51,7 +51,7 @@ impl Default for RepairPolicySection {
             max_auto_recoveries_per_run: 3,
             cooldown_seconds: 60,
             on_unknown: OnUnlistedCommand::Escalate,
-            sandbox: Sandbox::BestEffort,
+            sandbox: SandboxModeSetting::BestEffort,
             network: true,
             allowed_write_paths: Vec::new(),
             env_keep: Vec::new(),
@@ -116,7 +116,7 @@ enum OnUnknownName {
 /// The sandbox mode of repairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Sandbox {
+pub enum SandboxModeSetting {
     /// Repairs run only in a sandbox.
     Required,
     /// Use a sandbox if the machine has one.

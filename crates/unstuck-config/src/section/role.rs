@@ -8,16 +8,16 @@ use schemars::{JsonSchema, Schema};
 use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer};
 use serde_json::json;
-use unstuck_core::Kind;
+use unstuck_core::FailureKind;
 
-use super::{ExpectSection, FailureKindRecovery, duration, number};
+use super::{ExpectSection, FailureKindRecoverySection, duration, number};
 use crate::schema_helpers::{self, add_alias, add_property};
 
 /// `[[role]]`: one agent with its task.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 #[schemars(transform = with_other_names)]
-pub struct Role {
+pub struct RoleSection {
     /// Role id: letters, digits, `_` and `-`, at most 64 characters, unique in the run.
     #[serde(deserialize_with = "id")]
     #[schemars(regex(pattern = r"^[A-Za-z0-9_-]{1,64}$"))]
@@ -68,8 +68,8 @@ pub struct Role {
     pub policy: Option<serde_json::Value>,
     /// Recovery settings by failure kind, instead of those of `[error_recovery]`.
     #[serde(default)]
-    #[schemars(schema_with = "schema_helpers::kind_table::<FailureKindRecovery>")]
-    pub error_recovery: BTreeMap<Kind, FailureKindRecovery>,
+    #[schemars(schema_with = "schema_helpers::kind_table::<FailureKindRecoverySection>")]
+    pub error_recovery: BTreeMap<FailureKind, FailureKindRecoverySection>,
     /// If true, the run continues without this role when it fails; false by default.
     #[serde(default)]
     pub optional: bool,

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use unstuck_core::loop_detection::LoopLimits;
+use unstuck_core::loop_detection::AgentLoopLimits;
 
 use super::{duration, number};
 
 /// Maps `[stuck]` to the limits of the core, which provide the defaults.
 #[derive(Deserialize, JsonSchema)]
 #[serde(
-    remote = "LoopLimits",
+    remote = "AgentLoopLimits",
     deny_unknown_fields,
     default,
     expecting = "a table"
@@ -45,14 +45,14 @@ pub(crate) struct StuckSection {
 /// The defaults in the JSON Schema.
 impl Default for StuckSection {
     fn default() -> Self {
-        let LoopLimits {
+        let AgentLoopLimits {
             enabled,
             repeats,
             output_repeats,
             message_repeats,
             window,
             waiting_for_input,
-        } = LoopLimits::default();
+        } = AgentLoopLimits::default();
         Self {
             enabled,
             repeats,

@@ -13,7 +13,7 @@ use super::duration;
 /// Targets of the user's and the project's file are combined: a project cannot silence any.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
-pub struct Webhooks {
+pub struct WebhooksSection {
     /// Human input is needed.
     #[schemars(schema_with = "addresses")]
     pub on_escalation: Vec<Webhook>,
@@ -37,7 +37,7 @@ pub struct Webhooks {
     pub desktop: bool,
 }
 
-impl Webhooks {
+impl WebhooksSection {
     /// The keys that are not lists of addresses.
     pub(crate) const SINGLE: [&str; 3] = ["allow_private", "notify_command", "desktop"];
 

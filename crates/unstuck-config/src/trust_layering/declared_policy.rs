@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::section::{OnUnlistedCommand, RepairPolicySection, Sandbox, deserialize_entries};
+use crate::section::{
+    OnUnlistedCommand, RepairPolicySection, SandboxModeSetting, deserialize_entries,
+};
 
 /// The declared `[recovery]` settings; `None` if unset.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -51,7 +53,7 @@ pub struct DeclaredRepairPolicy {
         skip_serializing_if = "Option::is_none",
         deserialize_with = "deserialize_declared"
     )]
-    pub sandbox: Option<Sandbox>,
+    pub sandbox: Option<SandboxModeSetting>,
     /// If true, repairs may use the network.
     #[serde(
         skip_serializing_if = "Option::is_none",

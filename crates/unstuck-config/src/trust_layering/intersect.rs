@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use super::declared_policy::{DeclaredRepairPolicy, trimmed};
-use crate::section::{OnUnlistedCommand, RepairPolicySection, Sandbox};
+use crate::section::{OnUnlistedCommand, RepairPolicySection, SandboxModeSetting};
 
 /// Returns the owner's policy, tightened but never loosened by another one.
 pub fn intersect(owner: &RepairPolicySection, other: &DeclaredRepairPolicy) -> RepairPolicySection {
@@ -57,11 +57,11 @@ pub(super) fn permissiveness_rank(then: OnUnlistedCommand) -> u8 {
 }
 
 /// Ranks how loose a sandbox mode is.
-pub(super) fn sandbox_permissiveness_rank(sandbox: Sandbox) -> u8 {
+pub(super) fn sandbox_permissiveness_rank(sandbox: SandboxModeSetting) -> u8 {
     match sandbox {
-        Sandbox::Required => 0,
-        Sandbox::BestEffort => 1,
-        Sandbox::Off => 2,
+        SandboxModeSetting::Required => 0,
+        SandboxModeSetting::BestEffort => 1,
+        SandboxModeSetting::Off => 2,
     }
 }
 

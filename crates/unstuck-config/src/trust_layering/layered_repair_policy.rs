@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use super::declared_policy::DeclaredRepairPolicy;
 use super::intersect::intersect;
 use crate::key_aliases::ValueErrors;
-use crate::section::{RepairPolicySection, Sandbox};
+use crate::section::{RepairPolicySection, SandboxModeSetting};
 use crate::value_tree::{Table, decode};
 
 /// The trust in the project's repair permissions.
@@ -29,12 +29,12 @@ pub(crate) enum FileTrust {
     /// A project file: anyone who works in the project may have written it.
     Project,
     /// An owner's file that others may have written.
-    Untrusted(UntrustedFile),
+    Untrusted(UntrustedOwnerFile),
 }
 
 /// An owner's file that others may have written; it grants no permissions.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UntrustedFile {
+pub struct UntrustedOwnerFile {
     /// The file.
     pub file: PathBuf,
     /// The problem with its permissions.
@@ -43,7 +43,7 @@ pub struct UntrustedFile {
     pub hint: String,
 }
 
-impl fmt::Display for UntrustedFile {
+impl fmt::Display for UntrustedOwnerFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             file,
@@ -94,8 +94,8 @@ pub(crate) struct LayeredRepairPolicy {
     /// Both, merged in the order of the layers.
     merged: Option<DeclaredRepairPolicy>,
     suspect: Option<DeclaredRepairPolicy>,
-    untrusted: Vec<UntrustedFile>,
-    ignored_upstreams: Option<UntrustedFile>,
+    untrusted: Vec<UntrustedOwnerFile>,
+    ignored_upstreams: Option<UntrustedOwnerFile>,
 }
 
 /// The only section that is read.
@@ -128,7 +128,7 @@ impl LayeredRepairPolicy {
     }
 
     /// Returns the sandbox mode set by the owner's own files.
-    pub(crate) fn owner_sandbox(&self) -> Option<Sandbox> {
+    pub(crate) fn owner_sandbox(&self) -> Option<SandboxModeSetting> {
         self.owner.as_ref()?.sandbox
     }
 
@@ -138,20 +138,20 @@ impl LayeredRepairPolicy {
     }
 
     /// Returns the owner's files that grant no permissions.
-    pub(crate) fn untrusted_files(&self) -> &[UntrustedFile] {
+    pub(crate) fn untrusted_files(&self) -> &[UntrustedOwnerFile] {
         &self.untrusted
     }
 
     /// Returns the owner's file with upstreams that are ignored.
-    pub(crate) fn ignored_upstreams(&self) -> Option<&UntrustedFile> {
+    pub(crate) fn ignored_upstreams(&self) -> Option<&UntrustedOwnerFile> {
         self.ignored_upstreams.as_ref()
     }
 
-    pub(crate) fn ignore_upstreams(&mut self, file: UntrustedFile) {
+    pub(crate) fn ignore_upstreams(&mut self, file: UntrustedOwnerFile) {
         self.ignored_upstreams = Some(file);
     }
 
-    pub(crate) fn add_untrusted(&mut self, file: UntrustedFile) {
+    pub(crate) fn add_untrusted(&mut self, file: UntrustedOwnerFile) {
         self.untrusted.push(file);
     }
 

@@ -14,6 +14,6 @@ pub use auto_approve_warnings::lint_approval;
 pub use declared_policy::DeclaredRepairPolicy;
 pub use intersect::intersect;
 pub(crate) use layered_repair_policy::{FileTrust, LayeredRepairPolicy};
-pub use layered_repair_policy::{ProjectRepairPolicy, ProjectTrust, UntrustedFile};
+pub use layered_repair_policy::{ProjectRepairPolicy, ProjectTrust, UntrustedOwnerFile};
 pub(crate) use ownership::ownership_problem;
 pub use repair_policy_diff::{RepairPolicyChange, diff_policies};

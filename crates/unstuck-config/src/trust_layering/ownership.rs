@@ -4,7 +4,7 @@ use std::fs::{self, Metadata};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use super::layered_repair_policy::UntrustedFile;
+use super::layered_repair_policy::UntrustedOwnerFile;
 
 const OTHERS_MAY_WRITE: u32 = 0o022;
 /// The sticky bit: everyone may add files to the directory, and nobody may replace those of others.
@@ -13,8 +13,8 @@ const STICKY: u32 = 0o1000;
 /// Returns the reason why others than the owner may have written or replaced a file; `None` if they cannot.
 ///
 /// `file` is the metadata of the open handle.
-pub(crate) fn ownership_problem(path: &Path, file: &Metadata) -> Option<UntrustedFile> {
-    let told = |why: String, hint: String| UntrustedFile {
+pub(crate) fn ownership_problem(path: &Path, file: &Metadata) -> Option<UntrustedOwnerFile> {
+    let told = |why: String, hint: String| UntrustedOwnerFile {
         file: path.to_owned(),
         reason: why,
         hint,

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::declared_policy::trimmed;
 use super::intersect::{covers, permissiveness_rank, sandbox_permissiveness_rank};
-use crate::section::{OnUnlistedCommand, RepairPolicySection, Sandbox};
+use crate::section::{OnUnlistedCommand, RepairPolicySection, SandboxModeSetting};
 
 /// A change in `[recovery]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -43,9 +43,9 @@ pub fn diff_policies(
     }
     if old.sandbox != new.sandbox {
         let what = match new.sandbox {
-            Sandbox::Required => "repairs run only in a sandbox",
-            Sandbox::BestEffort => "repairs run in a sandbox if available",
-            Sandbox::Off => "repairs run without a sandbox",
+            SandboxModeSetting::Required => "repairs run only in a sandbox",
+            SandboxModeSetting::BestEffort => "repairs run in a sandbox if available",
+            SandboxModeSetting::Off => "repairs run without a sandbox",
         };
         let widens =
             sandbox_permissiveness_rank(new.sandbox) > sandbox_permissiveness_rank(old.sandbox);

@@ -94,21 +94,21 @@ impl Sources {
         }
     }
 
-    pub(crate) fn origin(&self, at: Span) -> Origin {
+    pub(crate) fn origin(&self, at: Span) -> ConfigValueOrigin {
         match self.get(at.source) {
-            Some(ConfigSource::File { path, text }) => Origin::File {
+            Some(ConfigSource::File { path, text }) => ConfigValueOrigin::File {
                 path: self.display_path(path),
                 line: line_and_column(text, at.start).0,
             },
-            Some(ConfigSource::Named(name)) => Origin::Named(name.clone()),
-            Some(ConfigSource::BuiltIn) | None => Origin::BuiltIn,
+            Some(ConfigSource::Named(name)) => ConfigValueOrigin::Named(name.clone()),
+            Some(ConfigSource::BuiltIn) | None => ConfigValueOrigin::BuiltIn,
         }
     }
 }
 
 /// The source of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
+pub enum ConfigValueOrigin {
     /// The defaults.
     BuiltIn,
     /// A line in a file.
@@ -122,7 +122,7 @@ pub enum Origin {
     Named(String),
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for ConfigValueOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::BuiltIn => f.write_str("built-in"),

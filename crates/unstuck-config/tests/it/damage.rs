@@ -1,7 +1,7 @@
 //! Damaged files are reported and never crash the program.
 
 use proptest::prelude::*;
-use unstuck_config::LoadResult;
+use unstuck_config::ConfigLoadResult;
 
 use crate::{Place, role};
 
@@ -47,7 +47,7 @@ proptest! {
     fn any_file_is_read_or_reported_with_its_location(text in nearly(), format in 0..3_usize) {
         let name = ["unstuck.toml", "unstuck.json", "unstuck.yaml"][format];
         let place = Place::with(name, &text);
-        let LoadResult { config, problems } = LoadResult::read(&place.layers()).unwrap();
+        let ConfigLoadResult { config, problems } = ConfigLoadResult::read(&place.layers()).unwrap();
         let lines = text.lines().count().max(1);
         for problem in problems.iter().chain(&config.check()) {
             let shown = problem.location.as_ref();

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use unstuck_config::section::{JsonRequirement, OnFailedAttempt, OnStuck};
+use unstuck_config::section::{JsonRequirement, OnFailedAttempt, OnStuckPipelineLoop};
 use unstuck_config::{Config, ConfigError};
-use unstuck_core::Kind;
-use unstuck_core::loop_detection::LoopLimits;
+use unstuck_core::FailureKind;
+use unstuck_core::loop_detection::AgentLoopLimits;
 
 use crate::Place;
 
@@ -150,10 +150,13 @@ fn every_section_is_read() {
     assert_eq!(builder.timeout, Some(Duration::from_mins(20)));
     assert_eq!(builder.max_output, Some(9000));
     assert_eq!(builder.expect.matches, ["done"]);
-    assert_eq!(builder.error_recovery[&Kind::Timeout].max_retries, Some(5));
+    assert_eq!(
+        builder.error_recovery[&FailureKind::Timeout].max_retries,
+        Some(5)
+    );
     let looping = config.loop_section().unwrap();
     assert_eq!((looping.max_iterations, looping.stuck_after), (7, 3));
-    assert_eq!(looping.on_stuck, OnStuck::Stop);
+    assert_eq!(looping.on_stuck, OnStuckPipelineLoop::Stop);
     let promise = looping.until.promise.as_ref().unwrap();
     assert_eq!(promise.text, "<promise>DONE</promise>");
     assert_eq!(config.budget().per_run.usd, Some(2.5));
@@ -174,7 +177,7 @@ fn unset_values_have_defaults() {
     assert!(
         config.roles().is_empty() && config.loop_section().is_none() && config.recovery().is_none()
     );
-    assert_eq!(*config.stuck(), LoopLimits::default());
+    assert_eq!(*config.stuck(), AgentLoopLimits::default());
     assert!(config.error_recovery().enabled && config.error_recovery().save_checkpoint_on_failure);
 }
 
@@ -270,7 +273,7 @@ fn prompts_can_be_in_separate_files() {
 #[test]
 fn every_core_limit_can_be_set() {
     let text = "[stuck]\nenabled = false\nrepeats = 2\noutput_repeats = 9\nmessage_repeats = 6\nwindow = 30\nwaiting_for_input = \"2m\"\n";
-    let set = LoopLimits {
+    let set = AgentLoopLimits {
         enabled: false,
         repeats: 2,
         output_repeats: 9,

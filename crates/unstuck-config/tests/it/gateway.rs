@@ -93,7 +93,7 @@ fn project_cannot_set_upstreams() {
             "{key}: {problems}"
         );
         assert!(problems.contains("unstuck.toml:2"), "{key}: {problems}");
-        let read = unstuck_config::LoadResult::read(&place.layers()).unwrap();
+        let read = unstuck_config::ConfigLoadResult::read(&place.layers()).unwrap();
         assert_eq!(read.config.gateway(), &GatewaySection::default(), "{key}");
     }
 }

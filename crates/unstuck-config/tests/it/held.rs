@@ -1,6 +1,6 @@
 //! A run keeps the project settings of its start; changes that allow or execute more are held back.
 
-use unstuck_config::{Config, Layers};
+use unstuck_config::{Config, ConfigLayers};
 
 use crate::Place;
 
@@ -29,7 +29,7 @@ fn now(text: &str) -> Config {
     let place = Place::with("unstuck.toml", BEGUN);
     let accepted = place.config().project_settings().clone();
     place.project("unstuck.toml", text);
-    let layers = Layers {
+    let layers = ConfigLayers {
         accepted: Some(accepted),
         ..place.layers()
     };
@@ -177,7 +177,7 @@ fn new_file_is_held_back_and_missing_file_is_an_error() {
     let place = Place::new();
     let accepted = place.config().project_settings().clone();
     place.project("unstuck.toml", BEGUN);
-    let layers = Layers {
+    let layers = ConfigLayers {
         accepted: Some(accepted),
         ..place.layers()
     };
@@ -186,7 +186,7 @@ fn new_file_is_held_back_and_missing_file_is_an_error() {
     assert!(config.unapproved_changes().len() >= 3);
     let accepted = place.config().project_settings().clone();
     std::fs::remove_file(place.path().join("project/unstuck.toml")).unwrap();
-    let layers = Layers {
+    let layers = ConfigLayers {
         accepted: Some(accepted),
         ..place.layers()
     };
@@ -222,7 +222,7 @@ fn renamed_keys_are_not_held_back() {
         *file = serde_json::json!({ "gateway": { "on_circles": "stop" } });
     }
     let held = |accepted: &unstuck_core::project_settings_snapshot::ProjectSettingsSnapshot| {
-        let layers = Layers {
+        let layers = ConfigLayers {
             accepted: Some(accepted.clone()),
             ..place.layers()
         };
@@ -250,11 +250,11 @@ fn values_of_unknown_keys_are_not_recorded() {
         let place = Place::new();
         let accepted = place.config().project_settings().clone();
         place.project("unstuck.toml", &text);
-        let layers = Layers {
+        let layers = ConfigLayers {
             accepted: Some(accepted),
             ..place.layers()
         };
-        let loaded = unstuck_config::LoadResult::read(&layers).unwrap();
+        let loaded = unstuck_config::ConfigLoadResult::read(&layers).unwrap();
         let held = format!("{:?}", loaded.config.unapproved_changes());
         assert!(!held.contains(SECRET), "{text}: {held}");
         assert!(held.contains("unknown key"), "{text}: {held}");

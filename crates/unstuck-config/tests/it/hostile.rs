@@ -6,7 +6,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
-use unstuck_config::{Config, ConfigError, Layers, PROJECT_FILES};
+use unstuck_config::{Config, ConfigError, ConfigLayers, PROJECT_FILES};
 
 use crate::Place;
 
@@ -61,7 +61,7 @@ fn anything_but_a_regular_file_is_an_error() {
             let accepted = place.config().project_settings().clone();
             plant(&place.path().join("project").join(name), &private);
             expect_refused(place.load(), name, kind);
-            let during_a_run = Layers {
+            let during_a_run = ConfigLayers {
                 accepted: Some(accepted),
                 ..place.layers()
             };
@@ -79,7 +79,7 @@ fn link_in_the_project_is_not_followed_if_it_is_named() {
     let inside = place.path().join("project/other.toml");
     symlink(&outside, &inside).unwrap();
     let named = |path: &Path| {
-        Config::load(&Layers {
+        Config::load(&ConfigLayers {
             explicit_file: Some(path.to_owned()),
             ..place.layers()
         })
@@ -108,7 +108,7 @@ fn directory_replaced_by_a_link_is_not_followed() {
     fs::create_dir(&outside).unwrap();
     fs::write(outside.join("unstuck.toml"), "[run]\ntask = \"outside\"\n").unwrap();
     symlink(&outside, place.path().join("project/sub")).unwrap();
-    let layers = Layers {
+    let layers = ConfigLayers {
         work_dir: Some(place.path().join("project/sub")),
         ..place.layers()
     };
@@ -154,7 +154,7 @@ fn projects_files_can_be_left_out() {
     let place = Place::with("unstuck.toml", "not = [valid");
     place.user("config.toml", "[run]\ntask = \"mine\"\n");
     place.project("other.toml", "also not [valid");
-    let layers = Layers {
+    let layers = ConfigLayers {
         without_project: true,
         explicit_file: Some(place.path().join("project/other.toml")),
         ..place.layers()

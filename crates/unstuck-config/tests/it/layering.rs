@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use unstuck_config::{Config, Layers, PolicyScope, StoredPolicy};
-use unstuck_core::Kind;
+use unstuck_config::{Config, ConfigLayers, PolicyScope, StoredPolicy};
+use unstuck_core::FailureKind;
 
 use crate::{Place, role};
 
@@ -22,7 +22,7 @@ fn later_layers_win_key_by_key() {
     );
     let named = place.path().join("more.json");
     fs::write(&named, r#"{"run": {"task": "named"}}"#).unwrap();
-    let config = Config::load(&Layers {
+    let config = Config::load(&ConfigLayers {
         explicit_file: Some(named.clone()),
         ..place.layers()
     })
@@ -103,7 +103,7 @@ fn rules_of_both_layers_apply() {
         &rule("one", "other text").replace("rate_limit", "rate_limited"),
     );
     let knowledge = place.config().classifier().unwrap().knowledge().clone();
-    let rules = &knowledge.kind(Kind::RateLimit).rule;
+    let rules = &knowledge.kind(FailureKind::RateLimit).rule;
     let any = |id: &str| format!("{:?}", rules.iter().find(|rule| rule.id == id).unwrap());
     assert!(any("two").contains("second text"));
     assert!(any("one").contains("other text") && !any("one").contains("first text"));
@@ -156,7 +156,7 @@ fn explicit_file_that_is_the_project_file_is_read_once() {
         "unstuck.toml",
         "[[kinds.timeout.sample]]\nlayer = \"tool\"\nexit_code = 124\n",
     );
-    let config = Config::load(&Layers {
+    let config = Config::load(&ConfigLayers {
         explicit_file: Some(place.path().join("project/../project/unstuck.toml")),
         ..place.layers()
     })
@@ -210,7 +210,7 @@ fn stored_policy_applies_in_its_layer() {
         origin: "set over REST by anna".to_owned(),
     };
     let counted = |set: Vec<StoredPolicy>| {
-        let layers = Layers {
+        let layers = ConfigLayers {
             stored_policies: set,
             ..place.layers()
         };
@@ -229,7 +229,7 @@ fn stored_policy_applies_in_its_layer() {
         policy: serde_json::json!({"maxRetries": "many"}),
         ..set(PolicyScope::Project, 0)
     };
-    let layers = Layers {
+    let layers = ConfigLayers {
         stored_policies: vec![broken],
         ..place.layers()
     };

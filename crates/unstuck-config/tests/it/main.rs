@@ -19,7 +19,7 @@ use std::fs;
 use std::path::Path;
 
 use tempfile::TempDir;
-use unstuck_config::{Config, ConfigError, Layers, LoadResult, SettingOverride};
+use unstuck_config::{Config, ConfigError, ConfigLayers, ConfigLoadResult, SettingOverride};
 
 /// A home and a project with configuration files.
 struct Place {
@@ -55,11 +55,11 @@ impl Place {
         self
     }
 
-    fn layers(&self) -> Layers {
-        Layers {
+    fn layers(&self) -> ConfigLayers {
+        ConfigLayers {
             user: Some(self.path().join("user")),
             work_dir: Some(self.path().join("project")),
-            ..Layers::default()
+            ..ConfigLayers::default()
         }
     }
 
@@ -80,7 +80,7 @@ impl Place {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| (*value).to_owned())
         };
-        let layers = Layers {
+        let layers = ConfigLayers {
             overrides: SettingOverride::from_environment(variable),
             ..self.layers()
         };
@@ -89,7 +89,7 @@ impl Place {
 
     /// Returns all problems, as texts.
     fn problems(&self) -> Vec<String> {
-        let LoadResult { config, problems } = LoadResult::read(&self.layers()).unwrap();
+        let ConfigLoadResult { config, problems } = ConfigLoadResult::read(&self.layers()).unwrap();
         let more = config.check();
         let all = problems.into_iter().chain(more);
         all.map(|problem| problem.to_string()).collect()

@@ -1,6 +1,6 @@
 //! Prices in a project's `[models]` never make calls cheaper than the owner or unstuck itself says.
 
-use unstuck_config::{Config, Layers};
+use unstuck_config::{Config, ConfigLayers};
 use unstuck_core::decision::TokenUsage;
 
 use crate::Place;
@@ -99,7 +99,7 @@ fn project_cannot_lower_prices() {
         for part in [told, "only in your own configuration"] {
             assert!(problems[0].contains(part), "{text}: {problems:?}");
         }
-        let now = unstuck_config::LoadResult::read(&place.layers())
+        let now = unstuck_config::ConfigLoadResult::read(&place.layers())
             .unwrap()
             .config;
         for name in NAMES {
@@ -139,7 +139,7 @@ fn owner_may_lower_prices() {
     let place = Place::new();
     let named = place.path().join("named.toml");
     std::fs::write(&named, text).unwrap();
-    let layers = Layers {
+    let layers = ConfigLayers {
         explicit_file: Some(named),
         ..place.layers()
     };

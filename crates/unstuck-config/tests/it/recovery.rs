@@ -2,7 +2,7 @@
 
 use unstuck_config::Config;
 use unstuck_core::knowledge::{AttemptChange, RecoveryKnowledge};
-use unstuck_core::{FailureLayer, Kind};
+use unstuck_core::{FailureKind, FailureLayer};
 
 use crate::{Place, role};
 
@@ -11,14 +11,14 @@ fn config(text: &str) -> Config {
 }
 
 /// Returns the number of retries of a kind for the role `a`, in the agent layer.
-fn retries(config: &Config, kind: Kind) -> u32 {
+fn retries(config: &Config, kind: FailureKind) -> u32 {
     let policy = config.policy_for(config.role("a").unwrap()).unwrap().policy;
     let file = RecoveryKnowledge::built_in().kind(kind).unwrap();
     policy.limits(kind, FailureLayer::Agent, file, None).retries
 }
 
 /// Returns the strategies of a kind for the role `a`, in order.
-fn chain(config: &Config, kind: Kind) -> Vec<String> {
+fn chain(config: &Config, kind: FailureKind) -> Vec<String> {
     let playbook = config
         .role_recovery_knowledge(config.role("a").unwrap())
         .unwrap();
@@ -38,9 +38,9 @@ fn role_has_the_default_policy_and_kind_limits() {
     assert_eq!(made.policy.id, "resilient");
     assert_eq!(made.origins["policy"], "template `resilient`");
     assert!(made.policy.give_up_after.is_some());
-    assert_eq!(retries(&config, Kind::Timeout), 2);
-    assert_eq!(retries(&config, Kind::MissingSections), 3);
-    assert_eq!(retries(&config, Kind::EmptyOutput), 2);
+    assert_eq!(retries(&config, FailureKind::Timeout), 2);
+    assert_eq!(retries(&config, FailureKind::MissingSections), 3);
+    assert_eq!(retries(&config, FailureKind::EmptyOutput), 2);
 }
 
 /// A retry limit for all kinds is a count limit, with the matching delays.
@@ -76,8 +76,8 @@ fn cap_bounds_settings_for_all_roles() {
         &(role("a", "")
             + "[error_recovery]\nmax_auto_retries = 1\n[error_recovery.strategies.timeout]\nmax_retries = 5\n"),
     );
-    assert_eq!(retries(&capped, Kind::Timeout), 1);
-    assert_eq!(retries(&capped, Kind::MissingSections), 1);
+    assert_eq!(retries(&capped, FailureKind::Timeout), 1);
+    assert_eq!(retries(&capped, FailureKind::MissingSections), 1);
     let made = capped.policy_for(capped.role("a").unwrap()).unwrap();
     assert_eq!(
         made.origins["kinds.timeout.maxRetries"],
@@ -88,8 +88,8 @@ fn cap_bounds_settings_for_all_roles() {
         &(role("a", "")
             + "[error_recovery]\nmax_auto_retries = 6\n[error_recovery.strategies.timeout]\nmax_retries = 5\n"),
     );
-    assert_eq!(retries(&raised, Kind::Timeout), 5);
-    assert_eq!(retries(&raised, Kind::MissingSections), 3);
+    assert_eq!(retries(&raised, FailureKind::Timeout), 5);
+    assert_eq!(retries(&raised, FailureKind::MissingSections), 3);
 }
 
 /// S1-33: retries exclude the first attempt, attempts include it.
@@ -99,7 +99,7 @@ fn attempts_are_retries_plus_one() {
         "a",
         "[role.error_recovery.timeout]\nmax_attempts = 5",
     ));
-    assert_eq!(retries(&config, Kind::Timeout), 4);
+    assert_eq!(retries(&config, FailureKind::Timeout), 4);
     let value = config.value("role.a.error_recovery").unwrap();
     assert_eq!(
         value,
@@ -115,10 +115,10 @@ fn role_setting_may_exceed_the_cap() {
         "[role.error_recovery.timeout]\nmax_retries = 5\ntimeout_multiplier = 2.0",
     ) + "[error_recovery]\nmax_auto_retries = 3\n";
     let config = config(&text);
-    assert_eq!(retries(&config, Kind::Timeout), 5);
+    assert_eq!(retries(&config, FailureKind::Timeout), 5);
     let made = config.policy_for(config.role("a").unwrap()).unwrap();
     assert_eq!(
-        made.policy.kinds[&Kind::Timeout].timeout_multiplier,
+        made.policy.kinds[&FailureKind::Timeout].timeout_multiplier,
         Some(2.0)
     );
     assert_eq!(
@@ -182,17 +182,17 @@ fn disabled_change_is_removed_from_the_chain() {
     );
     let config = config(&text);
     assert_eq!(
-        chain(&config, Kind::Timeout),
+        chain(&config, FailureKind::Timeout),
         ["longer_timeout", "fresh_session_more_time", "ask_user"]
     );
     assert_eq!(
-        chain(&config, Kind::MissingSections),
+        chain(&config, FailureKind::MissingSections),
         ["retry_with_error_context", "next_model", "ask_user"]
     );
     let playbook = config
         .role_recovery_knowledge(config.role("a").unwrap())
         .unwrap();
-    let first = &chain(&config, Kind::EmptyOutput)[0];
+    let first = &chain(&config, FailureKind::EmptyOutput)[0];
     assert_eq!(
         playbook.strategy(first).unwrap().changes,
         [AttemptChange::Prompt("explicit_output".into())]
@@ -205,7 +205,7 @@ fn enabled_change_is_added_to_the_chain() {
         "a",
         "[role.error_recovery.cli_crash]\nsimplify_prompt = true",
     ));
-    assert_eq!(chain(&config, Kind::CliCrash)[0], "focus_on_core");
+    assert_eq!(chain(&config, FailureKind::CliCrash)[0], "focus_on_core");
 }
 
 /// S1-33: the prompt template of a role comes first; the timeout is still extended.
@@ -218,7 +218,7 @@ fn project_prompt_template_comes_first() {
     let place = Place::with("unstuck.toml", &text);
     assert_eq!(place.problems(), Vec::<String>::new());
     let config = place.config();
-    let first = &chain(&config, Kind::Timeout)[0];
+    let first = &chain(&config, FailureKind::Timeout)[0];
     let playbook = config
         .role_recovery_knowledge(config.role("a").unwrap())
         .unwrap();
@@ -243,10 +243,10 @@ fn chain_order_can_be_set() {
     let playbook = config
         .role_recovery_knowledge(config.role("a").unwrap())
         .unwrap();
-    let links = &playbook.kind(Kind::Timeout).unwrap().chain;
+    let links = &playbook.kind(FailureKind::Timeout).unwrap().chain;
     let asks = |id: &str| playbook.strategy(id).unwrap().requires_human;
     let ranked = rank_chain(
-        Kind::Timeout,
+        FailureKind::Timeout,
         FailureLayer::Agent,
         links,
         &SuccessRates::empty(),

@@ -70,7 +70,7 @@ fn every_key_has_a_description() {
     for place in [
         "/properties",
         "/definitions/Role/properties",
-        "/definitions/LoopSection/properties",
+        "/definitions/PipelineLoopSection/properties",
     ] {
         let keys = schema.pointer(place).and_then(Value::as_object);
         for (key, one) in keys.unwrap_or_else(|| panic!("there is no {place}")) {

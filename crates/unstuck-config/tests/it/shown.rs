@@ -1,6 +1,6 @@
 //! Display of the effective configuration.
 
-use unstuck_config::{Config, Origin};
+use unstuck_config::{Config, ConfigValueOrigin};
 
 use crate::{Place, role};
 
@@ -60,7 +60,7 @@ fn optional_sections_are_hidden_unless_set() {
         .unwrap();
     assert_eq!(
         (sandbox.value.as_str(), &sandbox.origin),
-        (Some("best-effort"), &Origin::BuiltIn)
+        (Some("best-effort"), &ConfigValueOrigin::BuiltIn)
     );
 }
 
@@ -104,7 +104,7 @@ fn displayed_defaults_are_the_effective_ones() {
     let without = Place::with("unstuck.toml", &text).config();
     let retries = |config: &Config| {
         let policy = config.policy_for(&config.roles()[0]).unwrap().policy;
-        let kinds = unstuck_core::Kind::ALL.iter().map(|kind| {
+        let kinds = unstuck_core::FailureKind::ALL.iter().map(|kind| {
             let file = unstuck_core::knowledge::RecoveryKnowledge::built_in()
                 .kind(*kind)
                 .unwrap();

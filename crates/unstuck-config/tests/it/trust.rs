@@ -5,9 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use unstuck_config::section::{OnUnlistedCommand, RepairPolicySection, Sandbox};
+use unstuck_config::section::{OnUnlistedCommand, RepairPolicySection, SandboxModeSetting};
 use unstuck_config::{
-    Config, DeclaredRepairPolicy, Layers, ProjectRepairPolicy, ProjectTrust, diff_policies,
+    Config, ConfigLayers, DeclaredRepairPolicy, ProjectRepairPolicy, ProjectTrust, diff_policies,
     intersect,
 };
 
@@ -64,7 +64,10 @@ fn tightening_project_settings_apply_at_once() {
     let config = place.config();
     assert!(!config.is_project_wider());
     let counts = untrusted(&config);
-    assert_eq!((counts.network, counts.sandbox), (false, Sandbox::Required));
+    assert_eq!(
+        (counts.network, counts.sandbox),
+        (false, SandboxModeSetting::Required)
+    );
     assert_eq!(counts.auto_approve, ["npm ci"]);
     assert_eq!(counts.max_auto_recoveries_per_run, 1);
 }
@@ -152,7 +155,7 @@ fn explicit_file_is_trusted_outside_the_project_only() {
         mode(file, 0o600);
     }
     let named = |file: &Path| {
-        let layers = Layers {
+        let layers = ConfigLayers {
             explicit_file: Some(file.to_owned()),
             ..place.layers()
         };
@@ -171,7 +174,7 @@ fn user_file_inside_the_project_is_untrusted() {
     let text = format!("trust_project_config = true\n{APPROVES}");
     fs::write(user.join("config.toml"), text).unwrap();
     mode(&user.join("config.toml"), 0o600);
-    let config = Config::load(&Layers {
+    let config = Config::load(&ConfigLayers {
         user: Some(user),
         ..place.layers()
     })
@@ -254,7 +257,7 @@ fn difference_shows_what_changes_and_if_it_allows_more() {
     let new = RepairPolicySection {
         auto_approve: vec!["npm ci".into(), "npm install".into()],
         require_human: vec!["git *".into()],
-        sandbox: Sandbox::Off,
+        sandbox: SandboxModeSetting::Off,
         network: false,
         cooldown_seconds: 5,
         allowed_write_paths: vec!["dist".into()],
@@ -370,7 +373,11 @@ fn said() -> impl Strategy<Value = DeclaredRepairPolicy> {
         OnUnlistedCommand::Deny,
         OnUnlistedCommand::Escalate,
     ]);
-    let sandbox = prop::sample::select(vec![Sandbox::Off, Sandbox::Required, Sandbox::BestEffort]);
+    let sandbox = prop::sample::select(vec![
+        SandboxModeSetting::Off,
+        SandboxModeSetting::Required,
+        SandboxModeSetting::BestEffort,
+    ]);
     let choices = (prop::option::of(unknown), prop::option::of(sandbox));
     let flags = prop::collection::vec(prop::option::of(any::<bool>()), 4);
     (lists, numbers, choices, flags).prop_map(|(lists, numbers, choices, flags)| {

@@ -8,11 +8,11 @@ use super::quota_window::{QuotaShortage, QuotaWindow};
 use super::rate_controller::RateController;
 use super::recent_rate_limits::RecentRateLimits;
 use super::response_rate_limits::{RemainingQuota, ResponseRateLimits, SubscriptionUsage};
-use super::state::{AdmissionCounts, AdmissionState};
+use super::state::{AdmissionControllerState, ApiAdmissionTotals};
 use crate::decision::{
     CircuitBreaker, CircuitBreakerSettings, CircuitState, RetryBudget, RetryBudgetSettings,
 };
-use crate::failure::Kind;
+use crate::failure::FailureKind;
 use crate::time::Timestamp;
 
 /// A rate limit this short that few calls met blocks only those calls.
@@ -28,7 +28,7 @@ const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The settings of an admission controller.
 #[derive(Debug, Clone, PartialEq)]
-pub struct AdmissionSettings {
+pub struct ApiAdmissionSettings {
     /// The circuit breaker; by default it probes after 1 s, later every 2 s.
     pub breaker: CircuitBreakerSettings,
     /// The retry budget; by default two retries per five first attempts, and at least one every 5 s.
@@ -37,7 +37,7 @@ pub struct AdmissionSettings {
     pub max_in_flight: Option<u32>,
 }
 
-impl Default for AdmissionSettings {
+impl Default for ApiAdmissionSettings {
     fn default() -> Self {
         Self {
             breaker: CircuitBreakerSettings {
@@ -71,7 +71,7 @@ pub enum ApiAttemptKind {
 
 /// A request for admission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AdmissionRequest {
+pub struct ApiAdmissionRequest {
     /// The kind of attempt.
     pub attempt: ApiAttemptKind,
     /// Estimated number of tokens; 0 if unknown.
@@ -124,8 +124,8 @@ pub enum HoldReason {
 
 /// Admission controller of one upstream, key and model, shared by all sessions that use it.
 #[derive(Debug, Clone)]
-pub struct AdmissionController {
-    settings: AdmissionSettings,
+pub struct ApiAdmissionController {
+    settings: ApiAdmissionSettings,
     breaker: CircuitBreaker,
     budget: RetryBudget,
     rate_controller: RateController,
@@ -140,7 +140,7 @@ pub struct AdmissionController {
     tokens_in_flight: f64,
     /// The average duration of a call, in milliseconds.
     average_duration: f64,
-    counts: AdmissionCounts,
+    counts: ApiAdmissionTotals,
 }
 
 /// The tracked quotas.
@@ -152,9 +152,9 @@ struct QuotaWindows {
     output_tokens: Option<QuotaWindow>,
 }
 
-impl AdmissionController {
+impl ApiAdmissionController {
     /// Creates a controller without any observations.
-    pub fn new(settings: AdmissionSettings, now: Timestamp) -> Self {
+    pub fn new(settings: ApiAdmissionSettings, now: Timestamp) -> Self {
         Self {
             breaker: CircuitBreaker::new(settings.breaker),
             budget: RetryBudget::full(settings.budget, now),
@@ -168,12 +168,12 @@ impl AdmissionController {
             in_flight: 0,
             tokens_in_flight: 0.0,
             average_duration: 0.0,
-            counts: AdmissionCounts::default(),
+            counts: ApiAdmissionTotals::default(),
         }
     }
 
     /// Decides about a call; if admitted, it counts as in flight.
-    pub fn admit(&mut self, ask: AdmissionRequest, now: Timestamp) -> AdmissionDecision {
+    pub fn admit(&mut self, ask: ApiAdmissionRequest, now: Timestamp) -> AdmissionDecision {
         match self.longest_hold(ask, now) {
             None => {
                 self.on_admitted(ask, now);
@@ -188,7 +188,7 @@ impl AdmissionController {
     }
 
     /// Admits a call that a person wants to be tried now, whatever holds it back; it counts as in flight.
-    pub fn admit_on_request(&mut self, ask: AdmissionRequest, now: Timestamp) {
+    pub fn admit_on_request(&mut self, ask: ApiAdmissionRequest, now: Timestamp) {
         self.on_admitted(ask, now);
     }
 
@@ -206,7 +206,7 @@ impl AdmissionController {
     /// Returns the reason and end of a hold for a call now; none if it would be admitted. Counts nothing.
     pub fn hold_reason(
         &mut self,
-        ask: AdmissionRequest,
+        ask: ApiAdmissionRequest,
         now: Timestamp,
     ) -> Option<(Timestamp, HoldReason)> {
         self.longest_hold(ask, now)
@@ -234,22 +234,24 @@ impl AdmissionController {
     /// and few others met one.
     pub fn on_failure(
         &mut self,
-        kind: Kind,
+        kind: FailureKind,
         stated: Option<Duration>,
         seen: &ResponseRateLimits,
         now: Timestamp,
     ) {
         self.release_slot();
         self.counts.failed += 1;
-        let is_limited = matches!(kind, Kind::RateLimit | Kind::RateLimitTimed);
+        let is_limited = matches!(kind, FailureKind::RateLimit | FailureKind::RateLimitTimed);
         self.recent_calls.record(is_limited);
         match kind {
-            Kind::RateLimit | Kind::RateLimitTimed => self.on_rate_limited(kind, stated, now),
+            FailureKind::RateLimit | FailureKind::RateLimitTimed => {
+                self.on_rate_limited(kind, stated, now)
+            }
             kind if CircuitBreaker::is_outage(kind) => {
                 self.breaker.on_failure(now);
                 self.rate_controller.on_failure(kind, now);
             }
-            Kind::Unknown => self.breaker.on_inconclusive(now),
+            FailureKind::Unknown => self.breaker.on_inconclusive(now),
             _ => self.on_upstream_up(now),
         }
         self.on_headers(seen, now);
@@ -286,13 +288,13 @@ impl AdmissionController {
     }
 
     /// Returns the state at a given time, for display.
-    pub fn state(&self, now: Timestamp) -> AdmissionState {
+    pub fn state(&self, now: Timestamp) -> AdmissionControllerState {
         let known = &self.quota_windows;
         let shown = |known: &Option<QuotaWindow>| {
             let known = known.as_ref().filter(|known| !known.is_over(now));
             known.map(|known| known.status(now))
         };
-        AdmissionState {
+        AdmissionControllerState {
             breaker: self.breaker.state(),
             in_flight: self.in_flight,
             pace_per_second: self.rate_controller.per_second(),
@@ -311,7 +313,7 @@ impl AdmissionController {
     /// Returns the longest hold of a call and its end.
     fn longest_hold(
         &mut self,
-        ask: AdmissionRequest,
+        ask: ApiAdmissionRequest,
         now: Timestamp,
     ) -> Option<(Timestamp, HoldReason)> {
         let mut held: Option<(Timestamp, HoldReason)> = None;
@@ -376,7 +378,7 @@ impl AdmissionController {
         Some(now.after(wait.clamp(Duration::from_millis(1), RECHECK_INTERVAL)))
     }
 
-    fn on_admitted(&mut self, ask: AdmissionRequest, now: Timestamp) {
+    fn on_admitted(&mut self, ask: ApiAdmissionRequest, now: Timestamp) {
         self.breaker.admit(now);
         self.rate_controller.on_send(self.in_flight + 1, now);
         match ask.attempt {
@@ -411,7 +413,7 @@ impl AdmissionController {
         self.breaker.on_success(now);
     }
 
-    fn on_rate_limited(&mut self, kind: Kind, stated: Option<Duration>, now: Timestamp) {
+    fn on_rate_limited(&mut self, kind: FailureKind, stated: Option<Duration>, now: Timestamp) {
         self.counts.rate_limited += 1;
         self.on_upstream_up(now);
         let wait = match (kind, stated) {
@@ -419,7 +421,7 @@ impl AdmissionController {
                 return self.rate_controller.on_failure(kind, now);
             }
             (_, Some(wait)) => wait,
-            (Kind::RateLimitTimed, None) => UNSTATED_COOL_DOWN,
+            (FailureKind::RateLimitTimed, None) => UNSTATED_COOL_DOWN,
             // The end is unknown: all it can do is send less.
             (_, None) => return self.rate_controller.on_failure(kind, now),
         };

@@ -1,26 +1,26 @@
 //! Admission control: how all sessions share one upstream, below its limits and without making an outage worse.
 //!
-//! An [`AdmissionController`] controls one upstream, key and model. Every call asks it for admission and reports its
+//! An [`ApiAdmissionController`] controls one upstream, key and model. Every call asks it for admission and reports its
 //! result. It tracks the provider's limits, waits that the server stated, overload, outages and the number of retries,
 //! so all sessions slow down together. A [`WaitQueue`] holds the waiting calls and picks the next one fairly between
 //! sessions. Both are pure: the caller passes the time.
 //!
 //! ```
 //! use std::time::Duration;
-//! use unstuck_core::admission::{AdmissionController, AdmissionRequest, AdmissionSettings, ApiAttemptKind};
+//! use unstuck_core::admission::{ApiAdmissionController, ApiAdmissionRequest, ApiAdmissionSettings, ApiAttemptKind};
 //! use unstuck_core::admission::{NextAdmission, ResponseRateLimits, WaitQueue};
-//! use unstuck_core::{Kind, Timestamp};
+//! use unstuck_core::{FailureKind, Timestamp};
 //!
 //! let now = Timestamp::from_seconds(1_763_000_000);
-//! let mut controller = AdmissionController::new(AdmissionSettings::default(), now);
+//! let mut controller = ApiAdmissionController::new(ApiAdmissionSettings::default(), now);
 //! let mut queue = WaitQueue::default();
-//! let first = AdmissionRequest { attempt: ApiAttemptKind::First, tokens: 1200 };
+//! let first = ApiAdmissionRequest { attempt: ApiAttemptKind::First, tokens: 1200 };
 //! queue.push("session a", 1, first, "a's call");
 //! queue.push("session b", 1, first, "b's call");
 //! assert_eq!(queue.next_admission(&mut controller, now), NextAdmission::Admit("a's call"));
 //!
 //! // The server responds with 429 and `retry-after: 7`: now all sessions wait for exactly that long.
-//! controller.on_failure(Kind::RateLimit, Some(Duration::from_secs(7)), &ResponseRateLimits::default(), now);
+//! controller.on_failure(FailureKind::RateLimit, Some(Duration::from_secs(7)), &ResponseRateLimits::default(), now);
 //! let NextAdmission::Wait { until, .. } = queue.next_admission(&mut controller, now) else {
 //!     panic!("b's call went into the limit");
 //! };
@@ -44,13 +44,13 @@ mod state;
 mod wait_queue;
 
 pub use controller::{
-    AdmissionController, AdmissionDecision, AdmissionRequest, AdmissionSettings, ApiAttemptKind,
-    HoldReason,
+    AdmissionDecision, ApiAdmissionController, ApiAdmissionRequest, ApiAdmissionSettings,
+    ApiAttemptKind, HoldReason,
 };
 pub use fair_queue::{FairQueue, QueueTicket};
 pub use response_rate_limits::{RemainingQuota, ResponseRateLimits, SubscriptionUsage};
-pub use state::{AdmissionCounts, AdmissionState};
-pub use wait_queue::{NextAdmission, WaitQueue, WaitTicket};
+pub use state::{AdmissionControllerState, ApiAdmissionTotals};
+pub use wait_queue::{AdmissionWaitTicket, NextAdmission, WaitQueue};
 
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::load_window::{BaselineLoad, LoadSample};
 use super::overload_limits::OverloadLimits;
-use crate::failure::Kind;
+use crate::failure::FailureKind;
 use crate::time::Timestamp;
 
 /// The minimum length of a window, in milliseconds.
@@ -93,9 +93,9 @@ impl RateController {
     }
 
     /// Records a failed call, possibly caused by load.
-    pub(super) fn on_failure(&mut self, kind: Kind, now: Timestamp) {
+    pub(super) fn on_failure(&mut self, kind: FailureKind, now: Timestamp) {
         self.counts.failed += 1;
-        self.counts.timed_out += u32::from(kind == Kind::Timeout);
+        self.counts.timed_out += u32::from(kind == FailureKind::Timeout);
         self.evaluate_window(now);
     }
 

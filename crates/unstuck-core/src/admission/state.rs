@@ -9,7 +9,7 @@ use crate::time::Timestamp;
 /// A snapshot of an admission controller.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct AdmissionState {
+pub struct AdmissionControllerState {
     /// The state of the circuit breaker.
     pub breaker: CircuitState,
     /// The number of calls in flight.
@@ -35,13 +35,13 @@ pub struct AdmissionState {
     #[serde(rename = "usualTookMs")]
     pub average_duration_ms: f64,
     /// The counts so far.
-    pub counts: AdmissionCounts,
+    pub counts: ApiAdmissionTotals,
 }
 
 /// The counts of an admission controller so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct AdmissionCounts {
+pub struct ApiAdmissionTotals {
     /// Calls that were sent.
     pub admitted: u64,
     /// Retries; included in `admitted`.

@@ -4,7 +4,7 @@
 //! fill the budget.
 
 use super::controller::{
-    AdmissionController, AdmissionDecision, AdmissionRequest, ApiAttemptKind, HoldReason,
+    AdmissionDecision, ApiAdmissionController, ApiAdmissionRequest, ApiAttemptKind, HoldReason,
 };
 use super::fair_queue::{FairQueue, QueueTicket};
 use crate::time::Timestamp;
@@ -12,13 +12,13 @@ use crate::time::Timestamp;
 /// The queue of held calls.
 #[derive(Debug, Clone)]
 pub struct WaitQueue<T> {
-    first_attempts: FairQueue<(AdmissionRequest, T)>,
-    retries: FairQueue<(AdmissionRequest, T)>,
+    first_attempts: FairQueue<(ApiAdmissionRequest, T)>,
+    retries: FairQueue<(ApiAdmissionRequest, T)>,
 }
 
 /// A position in a [`WaitQueue`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct WaitTicket {
+pub struct AdmissionWaitTicket {
     is_first_attempt: bool,
     ticket: QueueTicket,
 }
@@ -50,21 +50,27 @@ impl<T> Default for WaitQueue<T> {
 
 impl<T> WaitQueue<T> {
     /// Adds an item of a session; see [`FairQueue::push`] for the cost.
-    pub fn push(&mut self, session: &str, cost: u64, ask: AdmissionRequest, item: T) -> WaitTicket {
+    pub fn push(
+        &mut self,
+        session: &str,
+        cost: u64,
+        ask: ApiAdmissionRequest,
+        item: T,
+    ) -> AdmissionWaitTicket {
         let first = ask.attempt == ApiAttemptKind::First;
         let queue = if first {
             &mut self.first_attempts
         } else {
             &mut self.retries
         };
-        WaitTicket {
+        AdmissionWaitTicket {
             is_first_attempt: first,
             ticket: queue.push(session, cost, (ask, item)),
         }
     }
 
     /// Removes an item; none if it is already gone.
-    pub fn remove(&mut self, place: WaitTicket) -> Option<T> {
+    pub fn remove(&mut self, place: AdmissionWaitTicket) -> Option<T> {
         let queue = if place.is_first_attempt {
             &mut self.first_attempts
         } else {
@@ -77,7 +83,7 @@ impl<T> WaitQueue<T> {
     /// waited longer.
     pub fn next_admission(
         &mut self,
-        lane: &mut AdmissionController,
+        lane: &mut ApiAdmissionController,
         now: Timestamp,
     ) -> NextAdmission<T> {
         let mut held: Option<(Timestamp, HoldReason)> = None;

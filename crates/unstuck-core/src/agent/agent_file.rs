@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::client_retries::ClientRetries;
+use super::client_retries::ClientRetryBehavior;
 
 /// The definition of an agent.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
@@ -37,11 +37,11 @@ pub struct AgentDefinition {
     )]
     pub silent_wait: Duration,
     /// The retry behavior of its own client; the first entry that matches its version applies.
-    pub retries: Vec<ClientRetries>,
+    pub retries: Vec<ClientRetryBehavior>,
     /// The command line of the agent in a role.
     pub call: AgentCommandSpec,
     /// The conditions for a headless run.
-    pub run: HeadlessRunDetection,
+    pub run: HeadlessRunSpec,
     /// The position of its prompt.
     pub prompt: PromptArgumentSpec,
     /// Its flags.
@@ -49,7 +49,7 @@ pub struct AgentDefinition {
     /// The options for naming and resuming its conversations.
     pub session: ConversationSpec,
     /// The sources of values in its output.
-    pub output: OutputSpec,
+    pub output: AgentOutputSpec,
 }
 
 impl AgentDefinition {
@@ -108,13 +108,13 @@ fn own_or_inherited<T: Clone + Default + PartialEq>(own: T, other: &T) -> T {
 #[serde(deny_unknown_fields, default)]
 pub struct AgentCommandSpec {
     /// The command line with its [placeholders](super::AgentCommandInputs); empty if the role provides it.
-    pub command: Vec<CommandPart>,
+    pub command: Vec<AgentCommandTemplatePart>,
     /// The alternative if it has no option for allowed tools.
     pub instead_of_tools: Option<String>,
     /// How the base URL of its API is set.
     pub base_url: BaseUrlSpec,
     /// Further settings when a gateway is between the agent and its API.
-    pub gateway: GatewayEnvSpec,
+    pub gateway: AgentHoldToleranceSpec,
     /// Arguments that make its program print its version.
     pub version: Vec<String>,
     /// Directories besides PATH where its program is often installed; `~` is the home directory.
@@ -126,8 +126,8 @@ impl AgentCommandSpec {
     /// Returns its program, if the role does not provide it.
     pub fn program(&self) -> Option<&str> {
         match self.command.first()? {
-            CommandPart::Word(word) => Some(word),
-            CommandPart::Group(words) => words.first().map(String::as_str),
+            AgentCommandTemplatePart::Word(word) => Some(word),
+            AgentCommandTemplatePart::Group(words) => words.first().map(String::as_str),
         }
     }
 }
@@ -135,7 +135,7 @@ impl AgentCommandSpec {
 /// A part of a command line template.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
-pub enum CommandPart {
+pub enum AgentCommandTemplatePart {
     /// A word; omitted together with a directly preceding flag if its placeholder has no value.
     Word(String),
     /// Words that belong together; all are omitted if a placeholder among them has no value.
@@ -176,7 +176,7 @@ pub struct CustomApiAddressSign {
 /// gateway returns a retryable error only where it wants a retry. Settings of the user have precedence.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct GatewayEnvSpec {
+pub struct AgentHoldToleranceSpec {
     /// Environment variables.
     pub env: BTreeMap<String, String>,
     /// Variables that name a file, and the contents of that file.
@@ -188,7 +188,7 @@ pub struct GatewayEnvSpec {
 /// The conditions for a headless run.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct HeadlessRunDetection {
+pub struct HeadlessRunSpec {
     /// Subcommands for headless runs; if there are any, one is required.
     #[serde(alias = "words")]
     pub subcommands: Vec<String>,
@@ -279,7 +279,7 @@ pub struct ConversationSpec {
 /// The sources of values in an agent's output; the first source of each list that finds something applies.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct OutputSpec {
+pub struct AgentOutputSpec {
     /// The final answer.
     pub text: Vec<OutputValueSource>,
     /// The conversation.
@@ -309,7 +309,7 @@ pub struct OutputSpec {
     pub last_call_decides: bool,
 }
 
-impl OutputSpec {
+impl AgentOutputSpec {
     /// Returns all sources, with the names of their lists.
     pub(super) fn sources(&self) -> impl Iterator<Item = (&'static str, &OutputValueSource)> {
         let lists = [

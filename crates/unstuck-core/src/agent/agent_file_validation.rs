@@ -4,7 +4,7 @@ use std::fmt;
 
 use regex::Regex;
 
-use super::agent_file::{AgentDefinition, CommandPart, OutputValueSource};
+use super::agent_file::{AgentCommandTemplatePart, AgentDefinition, OutputValueSource};
 use super::command_template::CommandTemplate;
 
 /// A problem in an agent's definition.
@@ -91,7 +91,11 @@ impl AgentDefinition {
         {
             add(at, "must start with a program".to_owned());
         }
-        if self.call.command.contains(&CommandPart::Group(Vec::new())) {
+        if self
+            .call
+            .command
+            .contains(&AgentCommandTemplatePart::Group(Vec::new()))
+        {
             add(at, "empty group".to_owned());
         }
         for (word, meant) in template.misspelled_placeholders() {

@@ -7,7 +7,7 @@ use serde::Deserialize;
 /// The retry behavior of an agent's own client. Versions that differ have separate entries.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct ClientRetries {
+pub struct ClientRetryBehavior {
     /// The first version it applies to; none for all older ones.
     pub from: Option<String>,
     /// The first version it no longer applies to; none for all newer ones.
@@ -20,13 +20,13 @@ pub struct ClientRetries {
     #[serde(deserialize_with = "crate::duration::text::deserialize")]
     pub timeout: Duration,
     /// How a broken stream must be signaled to it.
-    pub stream_error: StreamErrorSignal,
+    pub stream_error: BrokenStreamSignal,
 }
 
 /// How a broken stream is signaled to a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum StreamErrorSignal {
+pub enum BrokenStreamSignal {
     /// An error event of the protocol.
     #[default]
     Event,
@@ -35,7 +35,7 @@ pub enum StreamErrorSignal {
     Disconnect,
 }
 
-impl Default for ClientRetries {
+impl Default for ClientRetryBehavior {
     /// Returns the most common behavior: ten retries within three minutes.
     fn default() -> Self {
         Self {
@@ -44,12 +44,12 @@ impl Default for ClientRetries {
             waits: vec![0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 32.0, 32.0, 32.0],
             broken_streams: None,
             timeout: Duration::from_secs(600),
-            stream_error: StreamErrorSignal::Event,
+            stream_error: BrokenStreamSignal::Event,
         }
     }
 }
 
-impl ClientRetries {
+impl ClientRetryBehavior {
     /// Returns the time from its first to its last attempt.
     pub fn total_time(&self) -> Duration {
         self.sent_at(self.waits.len())
@@ -106,10 +106,10 @@ mod tests {
 
     #[test]
     fn broken_streams_are_retried_as_often_as_the_client_would_and_once_more() {
-        let mut own = ClientRetries {
+        let mut own = ClientRetryBehavior {
             waits: vec![1.0; 9],
             broken_streams: Some(2),
-            ..ClientRetries::default()
+            ..ClientRetryBehavior::default()
         };
         assert!(own.retries_broken_stream(1, false) && !own.retries_broken_stream(2, false));
         assert!(own.retries_broken_stream(2, true) && !own.retries_broken_stream(3, true));
@@ -119,9 +119,9 @@ mod tests {
 
     #[test]
     fn attempts_never_exceed_those_of_the_client_except_one_ahead() {
-        let own = ClientRetries {
+        let own = ClientRetryBehavior {
             waits: vec![1.0, 2.0, 4.0],
-            ..ClientRetries::default()
+            ..ClientRetryBehavior::default()
         };
         let soonest = |is_ahead: bool| {
             let own = &own;
@@ -137,10 +137,10 @@ mod tests {
 
     #[test]
     fn version_selects_the_retry_behavior() {
-        let between = ClientRetries {
+        let between = ClientRetryBehavior {
             from: Some("1.9".into()),
             before: Some("2.1.200".into()),
-            ..ClientRetries::default()
+            ..ClientRetryBehavior::default()
         };
         for (version, holds) in [
             (Some("1.8.9"), false),
@@ -152,6 +152,6 @@ mod tests {
         ] {
             assert_eq!(between.applies_to(version), holds, "{version:?}");
         }
-        assert!(ClientRetries::default().applies_to(None));
+        assert!(ClientRetryBehavior::default().applies_to(None));
     }
 }

@@ -3,7 +3,7 @@
 use super::Agent;
 use super::command_template::{CommandTemplate, Placeholder};
 use super::program_behind_launcher::base_name;
-use crate::decision::{RetryCapabilities, RetryCapability};
+use crate::decision::{RetryCapabilities, RetryChangeCapability};
 
 /// The longest command-line argument on Linux, without the terminating byte.
 const MAX_ARG_LEN: usize = 128 * 1024 - 1;
@@ -206,15 +206,15 @@ impl Agent {
         let template = self.command_template(call.command);
         // The output length is controlled by the prompt.
         let mut can = RetryCapabilities::NONE
-            .with(RetryCapability::Prompt)
-            .with(RetryCapability::OutputLimit)
-            .with(RetryCapability::Timeout)
-            .with(RetryCapability::Fresh);
+            .with(RetryChangeCapability::Prompt)
+            .with(RetryChangeCapability::OutputLimit)
+            .with(RetryChangeCapability::Timeout)
+            .with(RetryChangeCapability::Fresh);
         if template.inserts(Placeholder::Model) {
-            can = can.with(RetryCapability::Model);
+            can = can.with(RetryChangeCapability::Model);
         }
         if template.can_resume() {
-            can = can.with(RetryCapability::Resume);
+            can = can.with(RetryChangeCapability::Resume);
         }
         can
     }

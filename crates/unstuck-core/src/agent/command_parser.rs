@@ -4,11 +4,11 @@ use super::Agent;
 use super::agent_file::PositionalPrompt;
 use super::argv::{ArgSpan, ArgvFlag, ArgvPart, FlagValueCertainty, parse_argv};
 use super::program_behind_launcher;
-use crate::decision::{RetryCapabilities, RetryCapability};
+use crate::decision::{RetryCapabilities, RetryChangeCapability};
 
 /// A parsed command line of an agent.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Invocation<'a> {
+pub struct ParsedAgentCommandLine<'a> {
     pub(super) agent: &'a Agent,
     pub(super) command: Vec<String>,
     /// Index of its program, if present.
@@ -22,7 +22,7 @@ pub struct Invocation<'a> {
     headless: bool,
     model: Option<String>,
     format: Option<String>,
-    session: RequestedConversation,
+    session: CommandLineConversation,
 }
 
 /// The source of the prompt, as far as the command line shows.
@@ -40,7 +40,7 @@ pub enum PromptSource {
 
 /// The conversation that a command line requests.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct RequestedConversation {
+pub struct CommandLineConversation {
     /// The id or name, if known.
     pub id: Option<String>,
     /// True if an existing conversation is continued.
@@ -57,7 +57,7 @@ pub(super) enum PromptPosition {
     Nowhere,
 }
 
-impl<'a> Invocation<'a> {
+impl<'a> ParsedAgentCommandLine<'a> {
     /// Parses a command line of an agent.
     pub fn parse(agent: &'a Agent, command: &[String]) -> Self {
         let program =
@@ -74,7 +74,7 @@ impl<'a> Invocation<'a> {
             headless: false,
             model: None,
             format: None,
-            session: RequestedConversation::default(),
+            session: CommandLineConversation::default(),
         };
         invocation.interpret();
         invocation
@@ -119,7 +119,7 @@ impl<'a> Invocation<'a> {
     }
 
     /// The conversation.
-    pub fn session(&self) -> &RequestedConversation {
+    pub fn session(&self) -> &CommandLineConversation {
         &self.session
     }
 
@@ -138,19 +138,19 @@ impl<'a> Invocation<'a> {
         }
         if self.prompt_at != PromptPosition::Nowhere {
             can = can
-                .with(RetryCapability::Prompt)
-                .with(RetryCapability::Steps);
+                .with(RetryChangeCapability::Prompt)
+                .with(RetryChangeCapability::Steps);
         }
         if !self.agent.file.flags.model.is_empty() {
-            can = can.with(RetryCapability::Model);
+            can = can.with(RetryChangeCapability::Model);
         }
         let resume = &self.agent.file.session.resume;
         let needs_id = resume.iter().any(|word| word.contains("{id}"));
         let knows = !needs_id || self.session.id.is_some();
         if !resume.is_empty() && knows && self.prompt_at != PromptPosition::Nowhere {
-            can = can.with(RetryCapability::Resume);
+            can = can.with(RetryChangeCapability::Resume);
         }
-        can.with(RetryCapability::Fresh)
+        can.with(RetryChangeCapability::Fresh)
     }
 
     /// Returns the command line with further arguments in the right position; none if it does not contain the program.
@@ -197,7 +197,7 @@ impl<'a> Invocation<'a> {
         let format = self.last_flag(&file.flags.format);
         self.format = format.map(|flag| self.flag_value(flag).unwrap_or(&flag.name).to_owned());
         let session = &file.session;
-        self.session = RequestedConversation {
+        self.session = CommandLineConversation {
             id: self
                 .last_value(&session.id)
                 .or(self.last_value(&session.new)),

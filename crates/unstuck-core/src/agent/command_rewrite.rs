@@ -2,12 +2,12 @@
 //! order.
 
 use super::argv::{ArgvFlag, ArgvPart};
-use super::command_parser::{Invocation, PromptPosition};
+use super::command_parser::{ParsedAgentCommandLine, PromptPosition};
 use super::command_template::without_leading_dash;
 
 /// The requested changes of a command line; absent ones stay as they are.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct CommandChanges {
+pub struct CommandLineRewrite {
     /// The new prompt; ignored when a conversation is resumed, in favor of its message.
     pub prompt: Option<String>,
     /// The new model, as the agent spells it.
@@ -38,7 +38,7 @@ pub enum ConversationChoice {
 
 /// A changed command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChangedCommand {
+pub struct RewrittenCommandLine {
     /// The command line.
     pub command: Vec<String>,
     /// The new contents of stdin.
@@ -104,18 +104,18 @@ impl ArgvEdit {
     }
 }
 
-impl Invocation<'_> {
+impl ParsedAgentCommandLine<'_> {
     /// Returns the command line with the changes.
     pub fn with_changes(
         &self,
-        changes: &CommandChanges,
-    ) -> Result<ChangedCommand, CommandRewriteError> {
+        changes: &CommandLineRewrite,
+    ) -> Result<RewrittenCommandLine, CommandRewriteError> {
         let mut edit = ArgvEdit {
             words: self.command.iter().cloned().map(Some).collect(),
             inserted: Vec::new(),
             tail: Vec::new(),
         };
-        if *changes != CommandChanges::default() && !self.is_headless() {
+        if *changes != CommandLineRewrite::default() && !self.is_headless() {
             return Err(CommandRewriteError::Interactive);
         }
         if let Some(model) = &changes.model {
@@ -136,7 +136,7 @@ impl Invocation<'_> {
             }
         };
         let command = edit.into_args();
-        Ok(ChangedCommand { command, stdin })
+        Ok(RewrittenCommandLine { command, stdin })
     }
 
     /// Returns true if a new conversation can be given an id: the agent has a flag for it, and the command line names

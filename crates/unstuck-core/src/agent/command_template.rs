@@ -1,6 +1,6 @@
 //! Command line templates: their placeholders and filling them in.
 
-use super::agent_file::CommandPart;
+use super::agent_file::AgentCommandTemplatePart;
 use crate::did_you_mean::nearest;
 
 /// A known placeholder.
@@ -90,10 +90,10 @@ impl<'t> CommandTemplate<'t> {
         Self { parts }
     }
 
-    pub(super) fn from_parts(parts: &'t [CommandPart]) -> Self {
-        let part = |part: &'t CommandPart| match part {
-            CommandPart::Word(word) => TemplatePart::Word(word),
-            CommandPart::Group(words) => TemplatePart::Group(words),
+    pub(super) fn from_parts(parts: &'t [AgentCommandTemplatePart]) -> Self {
+        let part = |part: &'t AgentCommandTemplatePart| match part {
+            AgentCommandTemplatePart::Word(word) => TemplatePart::Word(word),
+            AgentCommandTemplatePart::Group(words) => TemplatePart::Group(words),
         };
         Self {
             parts: parts.iter().map(part).collect(),

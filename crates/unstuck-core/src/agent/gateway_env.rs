@@ -1,7 +1,7 @@
 //! Settings that make an agent use a gateway for its API calls.
 
 use super::agent_file::{BaseUrlSpec, CustomApiAddressSign};
-use super::{Agent, Invocation};
+use super::{Agent, ParsedAgentCommandLine};
 
 /// The command and environment that make an agent use a gateway.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -35,7 +35,7 @@ impl Agent {
             command: if args.is_empty() {
                 command.to_vec()
             } else {
-                Invocation::parse(self, command).with_args(&args)?
+                ParsedAgentCommandLine::parse(self, command).with_args(&args)?
             },
             env,
             default_env: pairs(&gateway.env),

@@ -4,14 +4,14 @@
 //! No agent is named in code. A new one is a new file, and users may add their own.
 //!
 //! ```
-//! use unstuck_core::agent::{Agents, CommandChanges, ConversationChoice, Invocation};
+//! use unstuck_core::agent::{Agents, CommandLineRewrite, ConversationChoice, ParsedAgentCommandLine};
 //!
 //! let command = ["codex", "exec", "--json", "fix the bug"].map(str::to_owned);
 //! let agent = Agents::built_in().recognize(&command).ok_or("no agent")?;
-//! let invocation = Invocation::parse(agent, &command);
-//! let changed = invocation.with_changes(&CommandChanges {
+//! let invocation = ParsedAgentCommandLine::parse(agent, &command);
+//! let changed = invocation.with_changes(&CommandLineRewrite {
 //!     session: Some(ConversationChoice::Resume { id: "01a1".to_owned(), message: "go on".to_owned() }),
-//!     ..CommandChanges::default()
+//!     ..CommandLineRewrite::default()
 //! })?;
 //! assert_eq!(changed.command, ["codex", "exec", "--json", "resume", "01a1", "go on"]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -36,22 +36,22 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 pub use agent_file::{
-    AgentCommandSpec, AgentDefinition, AgentEventMapping, AgentFlagsSpec, BaseUrlSpec, CommandPart,
-    ConversationSpec, CustomApiAddressSign, GatewayEnvSpec, HeadlessRunDetection, OutputSpec,
-    OutputValueSource, PositionalPrompt, PromptArgumentSpec, ValueSelection,
+    AgentCommandSpec, AgentCommandTemplatePart, AgentDefinition, AgentEventMapping, AgentFlagsSpec,
+    AgentHoldToleranceSpec, AgentOutputSpec, BaseUrlSpec, ConversationSpec, CustomApiAddressSign,
+    HeadlessRunSpec, OutputValueSource, PositionalPrompt, PromptArgumentSpec, ValueSelection,
 };
 pub use agent_file_validation::AgentFileProblem;
-pub use client_retries::{ClientRetries, StreamErrorSignal};
+pub use client_retries::{BrokenStreamSignal, ClientRetryBehavior};
 pub use command_builder::{
     AgentCommandInputs, BuiltCommand, CommandBuildError, ConversationStart, PromptChannel,
 };
-pub use command_parser::{Invocation, PromptSource, RequestedConversation};
+pub use command_parser::{CommandLineConversation, ParsedAgentCommandLine, PromptSource};
 pub use command_rewrite::{
-    ChangedCommand, CommandChanges, CommandRewriteError, ConversationChoice,
+    CommandLineRewrite, CommandRewriteError, ConversationChoice, RewrittenCommandLine,
 };
 pub use conversation_id::is_conversation_id;
 pub use gateway_env::CommandThroughGateway;
-pub use output::AgentOutput;
+pub use output::ParsedAgentOutput;
 pub use stream_events::{AgentEvent, ToolCall, ToolOutcome};
 
 use crate::knowledge::{self, KnowledgeError};
@@ -218,7 +218,7 @@ impl Agent {
     }
 
     /// Returns the retry behavior of its own client in this version; none if not measured.
-    pub fn client_retries(&self, version: Option<&str>) -> Option<&ClientRetries> {
+    pub fn client_retries(&self, version: Option<&str>) -> Option<&ClientRetryBehavior> {
         let mut known = self.file.retries.iter();
         known.find(|one| one.applies_to(version))
     }

@@ -16,7 +16,7 @@ use crate::decision::TokenUsage;
 
 /// The values found in an agent's output; missing ones are none.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
-pub struct AgentOutput {
+pub struct ParsedAgentOutput {
     /// The final answer; all of the output if it is not JSON. None if JSON contains no answer.
     pub text: Option<String>,
     /// The conversation id, for resuming; none if it is [not usable as one](is_conversation_id).
@@ -49,10 +49,10 @@ impl Agent {
     /// assert_eq!(report.session.as_deref(), Some("11-22"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn read_output(&self, stdout: &str, stderr: &str) -> AgentOutput {
+    pub fn read_output(&self, stdout: &str, stderr: &str) -> ParsedAgentOutput {
         let seen = RawOutput::new(stdout, stderr);
         let sources = &self.file.output;
-        let mut report = AgentOutput {
+        let mut report = ParsedAgentOutput {
             text: seen.find_answer(&sources.text),
             session: seen.find_text(&sources.session),
             model: seen.find_text(&sources.model),

@@ -8,8 +8,8 @@ use super::require_human::MatchableCommand;
 use super::safe_display::{sanitize, sanitize_command};
 use super::simple_command_check::simple_command_objection;
 use super::verdict::{
-    ApprovalReason, CommandEvaluation, DirectoryProtection, EvaluationStep, EvaluationStepEffect,
-    PolicyContext, Verdict,
+    ApprovalReason, CommandEvaluation, CommandVerdict, CommandVerdictRestrictions, EvaluationStep,
+    EvaluationStepEffect, WorkingDirProtection,
 };
 use crate::duration::HumanDuration;
 use crate::nearest;
@@ -21,8 +21,8 @@ const MAX_NEAR_MISS_LEN: usize = 200;
 pub fn evaluate(
     rules: &RepairPolicy,
     command: &str,
-    place: &DirectoryProtection,
-    standing: &PolicyContext,
+    place: &WorkingDirProtection,
+    standing: &CommandVerdictRestrictions,
 ) -> CommandEvaluation {
     if let Err(error) = check_command(command, "command") {
         return CommandEvaluation::rejected(error.rule(), error.to_string());
@@ -41,7 +41,7 @@ pub fn evaluate(
     steps.extend(check_sandbox(standing));
     let mut judgement = CommandEvaluation::from_steps(steps);
     // This line comes first to explain why an owner's own entry has no effect.
-    if let (Verdict::RequireApproval(_) | Verdict::Deny, Some(told)) =
+    if let (CommandVerdict::RequireApproval(_) | CommandVerdict::Deny, Some(told)) =
         (&judgement.verdict, check_trust(standing))
     {
         judgement.reason = format!("{}; {}", judgement.reason, told.finding);
@@ -71,15 +71,15 @@ fn check_text(command: &str) -> EvaluationStep {
     policy_step("R2", "text", EvaluationStepEffect::Passes, says)
 }
 
-fn check_directory(place: &DirectoryProtection) -> EvaluationStep {
+fn check_directory(place: &WorkingDirProtection) -> EvaluationStep {
     match place {
-        DirectoryProtection::Ordinary => policy_step(
+        WorkingDirProtection::Ordinary => policy_step(
             "R6",
             "directory",
             EvaluationStepEffect::Passes,
             "the directory is inside the project",
         ),
-        DirectoryProtection::Protected(part) => {
+        WorkingDirProtection::Protected(part) => {
             let says = format!("approvals do not apply inside {}", sanitize(part));
             policy_step(
                 "R6",
@@ -109,7 +109,7 @@ fn check_enabled(rules: &RepairPolicy) -> EvaluationStep {
     }
 }
 
-fn check_trust(standing: &PolicyContext) -> Option<EvaluationStep> {
+fn check_trust(standing: &CommandVerdictRestrictions) -> Option<EvaluationStep> {
     let config = sanitize(standing.untrusted_config.as_deref()?);
     let says = format!("approvals in {config} are ignored: not trusted yet (run `unstuck trust`)");
     Some(policy_step(
@@ -207,7 +207,7 @@ fn near_miss<'r>(rules: &'r RepairPolicy, command: &str) -> Option<&'r str> {
     nearest(command, short.map(|entry| (entry, entry)))
 }
 
-fn check_run_limit(rules: &RepairPolicy, standing: &PolicyContext) -> EvaluationStep {
+fn check_run_limit(rules: &RepairPolicy, standing: &CommandVerdictRestrictions) -> EvaluationStep {
     let (ran, most) = (
         standing.auto_repairs_this_run,
         rules.max_auto_recoveries_per_run,
@@ -225,7 +225,7 @@ fn check_run_limit(rules: &RepairPolicy, standing: &PolicyContext) -> Evaluation
     }
 }
 
-fn check_cooldown(standing: &PolicyContext) -> EvaluationStep {
+fn check_cooldown(standing: &CommandVerdictRestrictions) -> EvaluationStep {
     match standing.cooldown_left.filter(|left| !left.is_zero()) {
         None => policy_step(
             "R10",
@@ -249,7 +249,7 @@ fn check_cooldown(standing: &PolicyContext) -> EvaluationStep {
 }
 
 /// Requires approval for an incomplete sandbox, unless the owner's own file accepts it.
-fn check_sandbox(standing: &PolicyContext) -> Option<EvaluationStep> {
+fn check_sandbox(standing: &CommandVerdictRestrictions) -> Option<EvaluationStep> {
     let missing = standing.incomplete_sandbox.as_ref()?;
     let says = format!(
         "the sandbox is incomplete on this machine ({}); set `sandbox = \"best-effort\"` in your own configuration to accept this",
@@ -264,7 +264,7 @@ fn check_sandbox(standing: &PolicyContext) -> Option<EvaluationStep> {
     ))
 }
 
-fn check_watched_files(standing: &PolicyContext) -> EvaluationStep {
+fn check_watched_files(standing: &CommandVerdictRestrictions) -> EvaluationStep {
     let changed = &standing.changed_watched_files;
     if changed.is_empty() {
         return policy_step(

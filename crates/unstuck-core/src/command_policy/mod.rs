@@ -5,12 +5,12 @@
 //! The rules are in `docs/guide/guard.md`.
 //!
 //! ```
-//! use unstuck_core::command_policy::{DirectoryProtection, PolicyContext, RepairPolicy, Verdict, evaluate};
+//! use unstuck_core::command_policy::{WorkingDirProtection, CommandVerdictRestrictions, RepairPolicy, CommandVerdict, evaluate};
 //!
 //! let rules = RepairPolicy { auto_approve: vec!["npm ci".to_owned()], ..RepairPolicy::default() };
-//! let verdict = |command| evaluate(&rules, command, &DirectoryProtection::Ordinary, &PolicyContext::default()).verdict;
-//! assert!(matches!(verdict(" npm ci\n"), Verdict::Run(approved) if approved.command_text() == "npm ci"));
-//! assert!(matches!(verdict("npm ci --force"), Verdict::RequireApproval(_)));
+//! let verdict = |command| evaluate(&rules, command, &WorkingDirProtection::Ordinary, &CommandVerdictRestrictions::default()).verdict;
+//! assert!(matches!(verdict(" npm ci\n"), CommandVerdict::Run(approved) if approved.command_text() == "npm ci"));
+//! assert!(matches!(verdict("npm ci --force"), CommandVerdict::RequireApproval(_)));
 //! ```
 
 mod approved_command;
@@ -35,12 +35,12 @@ pub use direct_or_shell::DirectOrShell;
 pub use evaluate::evaluate;
 pub use proposal::{
     DEFAULT_TIMEOUT_SECONDS, MAX_BYTES, MAX_COMMAND, MAX_TIMEOUT_SECONDS, MAX_WORKING_DIR,
-    Proposal, ProposalConfidence, ProposalDiagnosis, ProposalError, ProposalSeverity,
-    ProposedCommand, ProposedFallback, RepairCategory,
+    Proposal, ProposalConfidence, ProposalDiagnosis, ProposalError, ProposedCommand,
+    ProposedFallbackCommand, RepairCategory, RepairProblemSeverity,
 };
 pub use repair_policy::{OnUnlistedCommand, RepairPolicy, RepairPolicyError};
 pub use safe_display::{sanitize, sanitize_command};
 pub use verdict::{
-    ApprovalReason, CommandEvaluation, DirectoryProtection, EvaluationStep, EvaluationStepEffect,
-    PolicyContext, Verdict,
+    ApprovalReason, CommandEvaluation, CommandVerdict, CommandVerdictRestrictions, EvaluationStep,
+    EvaluationStepEffect, WorkingDirProtection,
 };

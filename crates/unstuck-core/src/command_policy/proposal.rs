@@ -69,14 +69,14 @@ pub struct Proposal {
     /// The category of the problem.
     pub category: RepairCategory,
     /// The severity.
-    pub severity: ProposalSeverity,
+    pub severity: RepairProblemSeverity,
     /// The proposer's diagnosis.
     pub diagnosis: ProposalDiagnosis,
     /// The command to run.
     pub recovery: ProposedCommand,
     /// The command to run if the first one does not help.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fallback: Option<ProposedFallback>,
+    pub fallback: Option<ProposedFallbackCommand>,
 }
 
 /// The category of the problem that a repair solves.
@@ -98,7 +98,7 @@ pub enum RepairCategory {
 /// The severity of the problem that a proposal states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ProposalSeverity {
+pub enum RepairProblemSeverity {
     /// Work is blocked.
     Blocking,
     /// Work is possible with restrictions.
@@ -146,7 +146,7 @@ pub struct ProposedCommand {
 
 /// The command to run if the first one does not help.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProposedFallback {
+pub struct ProposedFallbackCommand {
     /// The command, verbatim.
     pub command: String,
     /// The proposer's confidence.

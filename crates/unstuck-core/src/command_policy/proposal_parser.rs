@@ -9,8 +9,8 @@ use super::hidden_characters::{
 };
 use super::proposal::{
     DEFAULT_TIMEOUT_SECONDS, MAX_COMMAND, MAX_TEXT, MAX_TIMEOUT_SECONDS, MAX_WORKING_DIR, Proposal,
-    ProposalConfidence, ProposalDiagnosis, ProposalError, ProposalSeverity, ProposedCommand,
-    ProposedFallback, RepairCategory,
+    ProposalConfidence, ProposalDiagnosis, ProposalError, ProposedCommand, ProposedFallbackCommand,
+    RepairCategory, RepairProblemSeverity,
 };
 use super::safe_display::sanitize;
 use super::strict_json;
@@ -107,9 +107,9 @@ fn read_command(fields: &FieldReader<'_>) -> Result<ProposedCommand, ProposalErr
     })
 }
 
-fn read_fallback(fields: &FieldReader<'_>) -> Result<ProposedFallback, ProposalError> {
+fn read_fallback(fields: &FieldReader<'_>) -> Result<ProposedFallbackCommand, ProposalError> {
     fields.check_known_keys(&["command", "confidence"])?;
-    Ok(ProposedFallback {
+    Ok(ProposedFallbackCommand {
         command: fields.command()?,
         confidence: fields.one_of("confidence", &CONFIDENCES)?,
     })
@@ -122,9 +122,9 @@ const CATEGORIES: [(&str, RepairCategory); 5] = [
     ("permissions", RepairCategory::Permissions),
     ("network", RepairCategory::Network),
 ];
-const SEVERITIES: [(&str, ProposalSeverity); 2] = [
-    ("blocking", ProposalSeverity::Blocking),
-    ("degraded", ProposalSeverity::Degraded),
+const SEVERITIES: [(&str, RepairProblemSeverity); 2] = [
+    ("blocking", RepairProblemSeverity::Blocking),
+    ("degraded", RepairProblemSeverity::Degraded),
 ];
 const CONFIDENCES: [(&str, ProposalConfidence); 3] = [
     ("high", ProposalConfidence::High),

@@ -8,7 +8,7 @@ use super::approved_command::ApprovedCommand;
 
 /// The protection of the directory in which a command would run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum DirectoryProtection {
+pub enum WorkingDirProtection {
     /// An ordinary directory.
     Ordinary,
     /// A directory in which no approval is valid, and its reason, such as `.git`.
@@ -17,7 +17,7 @@ pub enum DirectoryProtection {
 
 /// Further conditions that can make a verdict stricter. The default makes nothing stricter.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct PolicyContext {
+pub struct CommandVerdictRestrictions {
     /// Number of automatic repairs in this run.
     pub auto_repairs_this_run: u32,
     /// Time until the next automatic repair is permitted.
@@ -32,7 +32,7 @@ pub struct PolicyContext {
 
 /// The verdict on a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum CommandVerdict {
     /// It runs automatically.
     Run(ApprovedCommand),
     /// It needs approval, for all of these reasons.
@@ -43,7 +43,7 @@ pub enum Verdict {
     RejectProposal,
 }
 
-impl Verdict {
+impl CommandVerdict {
     /// The name of the verdict: `run`, `ask`, `deny` or `reject_proposal`.
     pub fn name(&self) -> &'static str {
         match self {
@@ -87,7 +87,7 @@ pub enum ApprovalReason {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandEvaluation {
     /// The verdict.
-    pub verdict: Verdict,
+    pub verdict: CommandVerdict,
     /// The reason in one sentence, from the deciding step.
     pub reason: String,
     /// All steps in order.
@@ -122,10 +122,10 @@ impl CommandEvaluation {
     }
 }
 
-fn verdict(steps: &[EvaluationStep], strictest: u8) -> Verdict {
+fn verdict(steps: &[EvaluationStep], strictest: u8) -> CommandVerdict {
     match strictest {
-        REJECT_STRICTNESS => return Verdict::RejectProposal,
-        DENY_STRICTNESS => return Verdict::Deny,
+        REJECT_STRICTNESS => return CommandVerdict::RejectProposal,
+        DENY_STRICTNESS => return CommandVerdict::Deny,
         _ => {}
     }
     let mut whys = Vec::new();
@@ -138,9 +138,9 @@ fn verdict(steps: &[EvaluationStep], strictest: u8) -> Verdict {
         }
     }
     match approved {
-        Some(approved) if whys.is_empty() => Verdict::Run(approved),
-        None if whys.is_empty() => Verdict::RequireApproval(vec![ApprovalReason::Unknown]),
-        _ => Verdict::RequireApproval(whys),
+        Some(approved) if whys.is_empty() => CommandVerdict::Run(approved),
+        None if whys.is_empty() => CommandVerdict::RequireApproval(vec![ApprovalReason::Unknown]),
+        _ => CommandVerdict::RequireApproval(whys),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The wait of an API call that the gateway holds, for displays.
 
 use super::decide::WaitPurpose;
-use crate::failure::Kind;
+use crate::failure::FailureKind;
 use crate::time::Timestamp;
 
 /// The wait of an API call that the gateway holds.
@@ -10,7 +10,7 @@ pub struct CallWait {
     /// The time at which the next attempt is due.
     pub until: Timestamp,
     /// The failure that it waits out.
-    pub kind: Kind,
+    pub kind: FailureKind,
     /// The purpose of the wait.
     pub wait_purpose: WaitPurpose,
     /// The time at which retries end if there is no progress, if retries are bounded by time.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::failure::Kind;
+use crate::failure::FailureKind;
 use crate::time::Timestamp;
 
 /// The settings of a circuit breaker.
@@ -103,14 +103,14 @@ impl CircuitBreaker {
     /// True if a failure of this kind indicates that the upstream itself is down.
     ///
     /// Rate limits do not: they belong to one key, not to the upstream.
-    pub fn is_outage(kind: Kind) -> bool {
+    pub fn is_outage(kind: FailureKind) -> bool {
         matches!(
             kind,
-            Kind::ServerOverloaded
-                | Kind::ServerError
-                | Kind::Timeout
-                | Kind::NetworkError
-                | Kind::ServiceDown
+            FailureKind::ServerOverloaded
+                | FailureKind::ServerError
+                | FailureKind::Timeout
+                | FailureKind::NetworkError
+                | FailureKind::ServiceDown
         )
     }
 

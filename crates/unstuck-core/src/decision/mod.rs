@@ -19,21 +19,23 @@ pub use backoff::{Backoff, BackoffCurve, Jitter, delay_until_reset};
 pub use call_wait::CallWait;
 pub use circuit_breaker::{CircuitBreaker, CircuitBreakerSettings, CircuitState};
 pub use decide::{
-    ConcreteAttemptChange, CurrentModel, Decision, DecisionInput, EligibleAction, EscalationReason,
-    EscalationTrigger, NetworkStatus, NoRecoveryReason, ProposedAction, RecoveryAction,
-    RepairOffer, RepairPermission, Repeatable, RetryCapabilities, RetryCapability, Selection,
-    SessionLimits, SkippedStrategy, StrategyLookup, WaitPurpose, decide,
+    AvailableRepair, ConcreteAttemptChange, CurrentModel, Decision, DecisionInput, EligibleAction,
+    EscalationReason, EscalationTrigger, NetworkStatus, NoRecoveryReason, OperationRepeatability,
+    ProposedAction, RecoveryAction, RecoveryActionSelection, RepairPermission, RetryCapabilities,
+    RetryChangeCapability, SessionLimits, SkippedStrategy, StrategyDefinitionLookup, WaitPurpose,
+    decide,
 };
 pub use model_catalog::{
-    CostEstimate, EstimatedAmount, LongPromptPrice, Model, ModelCatalog, ModelChoiceError,
-    ModelLadder, ModelSwitch, ModelSwitchReason, Price, RereadCost, TokenUsage,
+    CatalogModel, CostEstimate, LongPromptPrice, ModelCatalog, ModelLadder, ModelSwitch,
+    ModelSwitchReason, ModelSwitchTargetError, PossiblyUnknownAmount, Price, RereadCost,
+    TokenUsage,
 };
 pub use randomness::{ParseRandomDrawError, RandomDraw, SeededRng};
-pub use recovery_history::{IdleInterval, RecoveryHistory, RetryAttempt, RetryRecord};
+pub use recovery_history::{EpisodeRecoveryHistory, RetryAttempt, RetryRecord, SupervisionGap};
 pub use retry_budget::{RetryBudget, RetryBudgetSettings};
 pub use retry_policy::{
-    DEFAULT_TEMPLATE, InvalidPolicy, PolicyOverride, PolicyOverrides, PolicyProblem, RetryLimits,
-    RetryPolicy, default_template, policy_key, template, templates,
+    DEFAULT_TEMPLATE, InvalidRetryPolicy, KindPolicyOverrides, RetryLimits, RetryPolicy,
+    RetryPolicyOverride, RetryPolicyProblem, default_template, policy_key, template, templates,
 };
 pub use strategy_ranking::{RankedStrategy, rank_chain};
-pub use success_rates::{SuccessCount, SuccessRates};
+pub use success_rates::{StrategyOutcomeTally, SuccessRates};

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::failure::{Kind, RecoveryLevel};
+use crate::failure::{FailureKind, RecoveryLevel};
 use crate::time::Timestamp;
 
 /// A retry that was decided on and made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RetryRecord {
     /// The failure kind.
-    pub kind: Kind,
+    pub kind: FailureKind,
     /// The recovery level.
     pub level: RecoveryLevel,
     /// The strategy, if one of the chain was used.
@@ -44,7 +44,7 @@ pub struct RetryRecord {
 
 /// An interval without attempts: the machine slept, or the supervisor was not running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct IdleInterval {
+pub struct SupervisionGap {
     /// The start of the interval.
     pub at: Timestamp,
     /// The duration of the interval.
@@ -62,7 +62,7 @@ const MAX_FREE_RESETS: usize = 3;
 
 /// The recovery history of the current episode.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RecoveryHistory {
+pub struct EpisodeRecoveryHistory {
     /// The time of the first failure: working time before it is not recovery time.
     pub started: Timestamp,
     /// The cost of the first attempt and everything else outside of retries, in USD.
@@ -77,10 +77,10 @@ pub struct RecoveryHistory {
     /// The intervals without attempts.
     #[serde(default)]
     #[serde(rename = "idle_intervals", alias = "gaps")]
-    pub idle_intervals: Vec<IdleInterval>,
+    pub idle_intervals: Vec<SupervisionGap>,
 }
 
-impl RecoveryHistory {
+impl EpisodeRecoveryHistory {
     /// Creates an empty history.
     pub fn new(started: Timestamp) -> Self {
         Self {
@@ -99,7 +99,7 @@ impl RecoveryHistory {
 
     /// Records an interval without attempts.
     pub fn record_idle(&mut self, at: Timestamp, lasted: Duration) {
-        self.idle_intervals.push(IdleInterval {
+        self.idle_intervals.push(SupervisionGap {
             at,
             duration: lasted,
         });
@@ -140,7 +140,7 @@ impl RecoveryHistory {
     }
 
     /// Counts the retries of a kind since the latest progress.
-    pub fn retries_without_progress(&self, kind: Kind) -> u32 {
+    pub fn retries_without_progress(&self, kind: FailureKind) -> u32 {
         let since = self.progress_or_start();
         count(
             self.retries_of_kind(kind)
@@ -189,12 +189,12 @@ impl RecoveryHistory {
     }
 
     /// Returns the number of retries of a kind.
-    pub fn retry_count(&self, kind: Kind) -> u32 {
+    pub fn retry_count(&self, kind: FailureKind) -> u32 {
         count(self.retries_of_kind(kind).count())
     }
 
     /// Returns the number of retries of a kind at a level.
-    pub fn retry_count_at(&self, kind: Kind, level: RecoveryLevel) -> u32 {
+    pub fn retry_count_at(&self, kind: FailureKind, level: RecoveryLevel) -> u32 {
         count(
             self.retries_of_kind(kind)
                 .filter(|one| one.level == level)
@@ -203,13 +203,13 @@ impl RecoveryHistory {
     }
 
     /// Returns the number of uses of a strategy for a kind.
-    pub fn strategy_use_count(&self, kind: Kind, strategy: &str) -> u32 {
+    pub fn strategy_use_count(&self, kind: FailureKind, strategy: &str) -> u32 {
         let used = |one: &&RetryRecord| one.strategy.as_deref() == Some(strategy);
         count(self.retries_of_kind(kind).filter(used).count())
     }
 
     /// Returns the delay before the latest retry of a kind.
-    pub fn last_delay(&self, kind: Kind) -> Option<Duration> {
+    pub fn last_delay(&self, kind: FailureKind) -> Option<Duration> {
         self.retries_of_kind(kind).last().map(|one| one.delay)
     }
 
@@ -238,7 +238,7 @@ impl RecoveryHistory {
     }
 
     /// Returns the retries of a kind without waits for the network.
-    fn retries_of_kind(&self, kind: Kind) -> impl Iterator<Item = &RetryRecord> {
+    fn retries_of_kind(&self, kind: FailureKind) -> impl Iterator<Item = &RetryRecord> {
         let counts = move |one: &&RetryRecord| one.kind == kind && !one.waited_for_network;
         self.attempts.iter().filter(counts)
     }
@@ -259,7 +259,7 @@ pub struct RetryAttempt {
     /// The attempt number, from 1.
     pub attempt_number: u32,
     /// The failure kind.
-    pub error: Kind,
+    pub error: FailureKind,
     /// The failure message.
     pub error_message: String,
     /// The time of the failure.
@@ -274,7 +274,7 @@ pub struct RetryAttempt {
 mod tests {
     use super::*;
 
-    fn attempt(kind: Kind, level: RecoveryLevel, strategy: Option<&str>) -> RetryRecord {
+    fn attempt(kind: FailureKind, level: RecoveryLevel, strategy: Option<&str>) -> RetryRecord {
         RetryRecord {
             kind,
             level,
@@ -291,32 +291,38 @@ mod tests {
 
     #[test]
     fn the_history_counts_retries_per_kind() {
-        let mut history = RecoveryHistory::new(Timestamp::from_seconds(0));
-        history.record(attempt(Kind::Timeout, RecoveryLevel::Same, None));
+        let mut history = EpisodeRecoveryHistory::new(Timestamp::from_seconds(0));
+        history.record(attempt(FailureKind::Timeout, RecoveryLevel::Same, None));
         history.record(attempt(
-            Kind::Timeout,
+            FailureKind::Timeout,
             RecoveryLevel::Alternative,
             Some("simplify"),
         ));
-        history.record(attempt(Kind::RateLimit, RecoveryLevel::Same, None));
+        history.record(attempt(FailureKind::RateLimit, RecoveryLevel::Same, None));
         assert_eq!(history.execution_count(), 4);
-        assert_eq!(history.retry_count(Kind::Timeout), 2);
+        assert_eq!(history.retry_count(FailureKind::Timeout), 2);
         assert_eq!(
-            history.retry_count_at(Kind::Timeout, RecoveryLevel::Same),
+            history.retry_count_at(FailureKind::Timeout, RecoveryLevel::Same),
             1
         );
-        assert_eq!(history.strategy_use_count(Kind::Timeout, "simplify"), 1);
-        assert_eq!(history.strategy_use_count(Kind::RateLimit, "simplify"), 0);
+        assert_eq!(
+            history.strategy_use_count(FailureKind::Timeout, "simplify"),
+            1
+        );
+        assert_eq!(
+            history.strategy_use_count(FailureKind::RateLimit, "simplify"),
+            0
+        );
         assert_eq!(history.spent(), 0.75);
     }
 
     #[test]
     fn waits_for_a_stated_reset_are_not_active_time() {
-        let mut history = RecoveryHistory::new(Timestamp::from_seconds(0));
+        let mut history = EpisodeRecoveryHistory::new(Timestamp::from_seconds(0));
         history.record(RetryRecord {
             is_stated_reset: true,
             delay: Duration::from_secs(3600),
-            ..attempt(Kind::RateLimitTimed, RecoveryLevel::Same, None)
+            ..attempt(FailureKind::RateLimitTimed, RecoveryLevel::Same, None)
         });
         let now = Timestamp::from_seconds(3700);
         assert_eq!(history.active_time(now), Duration::from_secs(100));
@@ -328,7 +334,7 @@ mod tests {
     fn time_without_progress_excludes_time_without_attempts() {
         let at = Timestamp::from_seconds;
         let minutes = |n: u64| Duration::from_secs(n * 60);
-        let mut history = RecoveryHistory::new(at(0));
+        let mut history = EpisodeRecoveryHistory::new(at(0));
         assert_eq!(
             history.time_without_progress(at(90)),
             Duration::from_secs(90)
@@ -336,7 +342,7 @@ mod tests {
         let reset = RetryRecord {
             is_stated_reset: true,
             delay: minutes(60),
-            ..attempt(Kind::RateLimitTimed, RecoveryLevel::Same, None)
+            ..attempt(FailureKind::RateLimitTimed, RecoveryLevel::Same, None)
         };
         history.record(reset.clone());
         assert_eq!(
@@ -347,7 +353,7 @@ mod tests {
             waited_for_network: true,
             at: at(3700),
             delay: minutes(600),
-            ..attempt(Kind::NetworkError, RecoveryLevel::Same, None)
+            ..attempt(FailureKind::NetworkError, RecoveryLevel::Same, None)
         });
         // The network came back after ten minutes.
         history.record_actual_start(at(4300));
@@ -356,11 +362,11 @@ mod tests {
             Duration::from_secs(100)
         );
         assert_eq!(history.active_time(at(4300)), Duration::from_secs(100));
-        assert_eq!(history.retry_count(Kind::NetworkError), 0);
+        assert_eq!(history.retry_count(FailureKind::NetworkError), 0);
         history.record(RetryRecord {
             at: at(4300),
             delay: Duration::from_secs(10),
-            ..attempt(Kind::NetworkError, RecoveryLevel::Same, None)
+            ..attempt(FailureKind::NetworkError, RecoveryLevel::Same, None)
         });
         // The lid was closed for an hour.
         history.record_actual_start(at(7910));
@@ -373,8 +379,11 @@ mod tests {
             history.time_without_progress(at(8000)),
             Duration::from_secs(50)
         );
-        assert_eq!(history.retries_without_progress(Kind::NetworkError), 0);
-        assert_eq!(history.retry_count(Kind::NetworkError), 1);
+        assert_eq!(
+            history.retries_without_progress(FailureKind::NetworkError),
+            0
+        );
+        assert_eq!(history.retry_count(FailureKind::NetworkError), 1);
         history.record_progress(at(100));
         assert_eq!(history.progress_or_start(), at(7950));
     }
@@ -384,12 +393,12 @@ mod tests {
     fn overlapping_time_is_excluded_once() {
         let at = Timestamp::from_seconds;
         let seconds = Duration::from_secs;
-        let mut history = RecoveryHistory::new(at(0));
+        let mut history = EpisodeRecoveryHistory::new(at(0));
         history.record(RetryRecord {
             waited_for_network: true,
             at: at(100),
             delay: seconds(200),
-            ..attempt(Kind::NetworkError, RecoveryLevel::Same, None)
+            ..attempt(FailureKind::NetworkError, RecoveryLevel::Same, None)
         });
         history.record_idle(at(50), seconds(150));
         history.record_idle(at(120), seconds(30));
@@ -400,13 +409,13 @@ mod tests {
     /// A server that states one reset after another without ever succeeding is not waited for forever.
     #[test]
     fn resets_without_progress_are_included_after_a_while() {
-        let mut history = RecoveryHistory::new(Timestamp::from_seconds(0));
+        let mut history = EpisodeRecoveryHistory::new(Timestamp::from_seconds(0));
         for n in 0..5 {
             history.record(RetryRecord {
                 is_stated_reset: true,
                 at: Timestamp::from_seconds(n * 100),
                 delay: Duration::from_secs(100),
-                ..attempt(Kind::RateLimitTimed, RecoveryLevel::Same, None)
+                ..attempt(FailureKind::RateLimitTimed, RecoveryLevel::Same, None)
             });
         }
         let now = Timestamp::from_seconds(500);
@@ -418,7 +427,7 @@ mod tests {
     fn a_retry_attempt_has_the_agreed_names() {
         let record = RetryAttempt {
             attempt_number: 1,
-            error: Kind::RateLimit,
+            error: FailureKind::RateLimit,
             error_message: "Too many requests".into(),
             timestamp: Timestamp::from_seconds(1_794_777_000),
             delay_ms: 1000,

@@ -1,6 +1,6 @@
 //! Ranks the strategies of a failure kind's chain.
 
-use crate::failure::{FailureLayer, Kind};
+use crate::failure::{FailureKind, FailureLayer};
 use crate::knowledge::StrategyChainEntry;
 
 use super::success_rates::SuccessRates;
@@ -20,7 +20,7 @@ pub struct RankedStrategy<'a> {
 ///
 /// Equal scores keep the given order.
 pub fn rank_chain<'a>(
-    kind: Kind,
+    kind: FailureKind,
     layer: FailureLayer,
     links: &'a [StrategyChainEntry],
     odds: &SuccessRates,
@@ -85,7 +85,7 @@ mod tests {
             link("elsewhere", 1.0, 1, &[FailureLayer::Api]),
         ];
         let ranked = rank_chain(
-            Kind::Timeout,
+            FailureKind::Timeout,
             FailureLayer::Tool,
             &links,
             &SuccessRates::empty(),
@@ -99,9 +99,15 @@ mod tests {
     fn learned_success_rates_change_the_order() {
         let links = [link("first", 0.7, 1, &[]), link("second", 0.6, 1, &[])];
         let mut odds = SuccessRates::empty();
-        odds.record(Kind::Timeout, "second", true);
-        odds.record(Kind::Timeout, "first", false);
-        let ranked = rank_chain(Kind::Timeout, FailureLayer::Tool, &links, &odds, asks);
+        odds.record(FailureKind::Timeout, "second", true);
+        odds.record(FailureKind::Timeout, "first", false);
+        let ranked = rank_chain(
+            FailureKind::Timeout,
+            FailureLayer::Tool,
+            &links,
+            &odds,
+            asks,
+        );
         assert_eq!(names(&ranked), ["second", "first"]);
     }
 
@@ -112,7 +118,7 @@ mod tests {
             given in proptest::collection::vec((0_u8..6, 0.0..1.0_f64, 0_u32..9), 0..12),
         ) {
             let links: Vec<_> = given.iter().map(|(id, c, i)| link(&format!("s{id}"), *c, *i, &[])).collect();
-            let ranked = rank_chain(Kind::Stuck, FailureLayer::Agent, &links, &SuccessRates::empty(), asks);
+            let ranked = rank_chain(FailureKind::Stuck, FailureLayer::Agent, &links, &SuccessRates::empty(), asks);
             let mut ids = names(&ranked);
             ids.sort_unstable();
             let mut wanted: Vec<_> = links.iter().map(|link| &*link.strategy).collect();

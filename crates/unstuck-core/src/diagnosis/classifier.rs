@@ -12,21 +12,21 @@ use super::prepared_failure::PreparedFailure;
 use super::retry_after;
 use super::scoring::{self, ScoredRule};
 use super::{Diagnosis, Evidence, evidence_line, fingerprint};
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::knowledge::{
-    DiagnosisKnowledge, FailureLineRule, FailureTextSource, IgnoredLines, KnowledgeError,
+    DiagnosisKnowledge, FailureTextSource, HiddenFailureLineRule, IgnoredLineRule, KnowledgeError,
 };
 use crate::time::ClockReading;
 
 /// Classifies failures.
 ///
 /// ```
-/// use unstuck_core::{Classifier, Failure, Kind, ClockReading, Timestamp};
+/// use unstuck_core::{Classifier, Failure, FailureKind, ClockReading, Timestamp};
 ///
 /// let now = ClockReading::utc(Timestamp::from_seconds(1_700_000_000));
 /// let failure = Failure::api("openai").with_status(429).with_body(r#"{"error":{"code":"insufficient_quota"}}"#);
 /// let diagnosis = Classifier::built_in().diagnose(&failure, &now);
-/// assert_eq!(diagnosis.kind, Kind::QuotaExhausted);
+/// assert_eq!(diagnosis.kind, FailureKind::QuotaExhausted);
 /// ```
 #[derive(Debug)]
 pub struct Classifier {
@@ -48,7 +48,7 @@ pub struct Classifier {
 /// Lines with which a run admits its failure.
 #[derive(Debug)]
 struct CompiledAdmissions {
-    spec: FailureLineRule,
+    spec: HiddenFailureLineRule,
     any: Vec<PatternId>,
     none: Vec<PatternId>,
 }
@@ -56,7 +56,7 @@ struct CompiledAdmissions {
 /// Lines that mention failures without reporting one.
 #[derive(Debug)]
 struct CompiledAsides {
-    spec: IgnoredLines,
+    spec: IgnoredLineRule,
     any: Vec<PatternId>,
     none: Vec<PatternId>,
 }
@@ -295,9 +295,9 @@ impl Classifier {
         let mut kind = best.map_or_else(
             || {
                 if view.is_presumed_success() {
-                    Kind::None
+                    FailureKind::None
                 } else {
-                    Kind::Unknown
+                    FailureKind::Unknown
                 }
             },
             |best| best.rule.kind,
@@ -325,7 +325,7 @@ impl Classifier {
                 let others = alike.flat_map(|other| other.rule.match_spans(seen));
                 evidence_line::evidence_line(best.span.as_ref(), others, &pointers, view)
             }
-            None if kind == Kind::None => None,
+            None if kind == FailureKind::None => None,
             None => evidence_line::last_failure_line(view, &pointers),
         }
         .unwrap_or_default();

@@ -8,13 +8,15 @@ use serde_json::Value;
 use super::pattern::{PatternError, TextPattern};
 use super::pattern_index::{PatternId, PatternIndexBuilder, PatternMatches, TextSpan};
 use super::prepared_failure::PreparedFailure;
-use crate::failure::{FailureLayer, Kind};
-use crate::knowledge::{DiagnosisRuleSpec, FailureTextSource, RunCondition, ValuePattern};
+use crate::failure::{FailureKind, FailureLayer};
+use crate::knowledge::{
+    DiagnosisRuleSpec, DiagnosisRunCondition, DiagnosisValuePattern, FailureTextSource,
+};
 
 /// A compiled rule.
 #[derive(Debug)]
 pub(crate) struct CompiledRule {
-    pub(crate) kind: Kind,
+    pub(crate) kind: FailureKind,
     pub(crate) spec: Arc<DiagnosisRuleSpec>,
     pub(crate) rank: i32,
     streams: Vec<FailureTextSource>,
@@ -45,7 +47,7 @@ pub(crate) struct RuleMatch {
 
 impl CompiledRule {
     pub(crate) fn new(
-        kind: Kind,
+        kind: FailureKind,
         spec: &Arc<DiagnosisRuleSpec>,
         builder: &mut PatternIndexBuilder,
     ) -> Result<Self, PatternError> {
@@ -168,10 +170,10 @@ impl CompiledRule {
     }
 
     fn conditions_hold(&self, view: &PreparedFailure<'_>) -> bool {
-        let holds = |circumstance: &RunCondition| match circumstance {
-            RunCondition::TimedOut => view.failure.timed_out,
-            RunCondition::Invalid => !view.failure.validation_errors.is_empty(),
-            RunCondition::DiffMissing => {
+        let holds = |circumstance: &DiagnosisRunCondition| match circumstance {
+            DiagnosisRunCondition::TimedOut => view.failure.timed_out,
+            DiagnosisRunCondition::Invalid => !view.failure.validation_errors.is_empty(),
+            DiagnosisRunCondition::DiffMissing => {
                 view.failure.expects_diff
                     && view
                         .failure
@@ -179,7 +181,7 @@ impl CompiledRule {
                         .as_ref()
                         .is_some_and(|text| !text.to_str().contains("diff --git"))
             }
-            RunCondition::Succeeded => view.reports_success(),
+            DiagnosisRunCondition::Succeeded => view.reports_success(),
         };
         self.spec.when.iter().all(holds)
             && self.spec.blank.iter().all(|stream| view.is_blank(*stream))
@@ -275,7 +277,7 @@ fn json_triggers(
 
 fn field_patterns(
     name: &str,
-    wanted: &ValuePattern,
+    wanted: &DiagnosisValuePattern,
     builder: &mut PatternIndexBuilder,
 ) -> Result<Vec<PatternId>, PatternError> {
     wanted
@@ -309,7 +311,7 @@ fn field_pattern(
     Ok(builder.add_pattern(TextPattern::regex(&source, literal)?))
 }
 
-fn pointer_matches(document: &Value, pointer: &str, wanted: &ValuePattern) -> bool {
+fn pointer_matches(document: &Value, pointer: &str, wanted: &DiagnosisValuePattern) -> bool {
     let (head, rest) = match pointer.strip_prefix('/') {
         None => {
             return wanted
@@ -368,7 +370,7 @@ mod tests {
     #[test]
     fn pointers_traverse_arrays_and_keys() {
         let doc = json!({"error":{"details":[{"a":1},{"reason":"QUOTA"}],"code":"429"}});
-        let one = |value: Value| ValuePattern::One(value);
+        let one = |value: Value| DiagnosisValuePattern::One(value);
         assert!(pointer_matches(
             &doc,
             "/error/details/*/reason",

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use regex::bytes::{Regex, RegexBuilder};
 
-use crate::failure::Kind;
+use crate::failure::FailureKind;
 
 /// Maximum length of a masked line.
 const MAX_MASKED_LEN: usize = 300;
@@ -141,7 +141,7 @@ fn mask_around(line: &str, at: usize) -> String {
 }
 
 /// Returns the fingerprint of a failure: its kind, its reporter and the masked line around the byte offset.
-pub(crate) fn fingerprint(kind: Kind, reporter: &str, line: &str, at: usize) -> String {
+pub(crate) fn fingerprint(kind: FailureKind, reporter: &str, line: &str, at: usize) -> String {
     let mut hash = FnvHasher::default();
     for part in [kind.name(), reporter, &mask_around(line, at)] {
         hash.write(part.as_bytes());
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn repeated_failure_has_the_same_fingerprint_and_another_has_not() {
-        let of = |line| fingerprint(Kind::FileNotFound, "cat", line, 0);
+        let of = |line| fingerprint(FailureKind::FileNotFound, "cat", line, 0);
         assert_eq!(
             of("cat: a/b.txt: No such file or directory"),
             of("cat: c/d/e.txt: No such file or directory")

@@ -31,7 +31,7 @@ pub(crate) use time_parsing::parse_duration as read_duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::failure::{Category, Failure, FailureLayer, Kind, RecoveryLevel};
+use crate::failure::{Category, Failure, FailureKind, FailureLayer, RecoveryLevel};
 use crate::knowledge::DiagnosisKnowledge;
 use crate::time::ClockReading;
 
@@ -39,7 +39,7 @@ use crate::time::ClockReading;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Diagnosis {
     /// The kind of failure.
-    pub kind: Kind,
+    pub kind: FailureKind,
     /// The layer where it was observed.
     pub layer: FailureLayer,
     /// The level at which recovery starts; none for `code` and `none`.
@@ -75,7 +75,12 @@ impl Diagnosis {
     }
 
     /// Creates a certain diagnosis from an observation without text, with a sentence that describes it.
-    pub fn from_observation(kind: Kind, layer: FailureLayer, what: &str, sentence: &str) -> Self {
+    pub fn from_observation(
+        kind: FailureKind,
+        layer: FailureLayer,
+        what: &str,
+        sentence: &str,
+    ) -> Self {
         let known = DiagnosisKnowledge::built_in().kind(kind);
         let rule = format!("{kind}.{what}");
         Self {
@@ -123,11 +128,11 @@ pub struct Evidence {
 /// Classifies a failure by the embedded rules.
 ///
 /// ```
-/// use unstuck_core::{Failure, Kind, ClockReading, Timestamp, classify};
+/// use unstuck_core::{Failure, FailureKind, ClockReading, Timestamp, classify};
 ///
 /// let now = ClockReading::utc(Timestamp::from_seconds(0));
 /// let failure = Failure::tool("bash").with_exit_code(127).with_stderr("bash: line 1: rg: command not found");
-/// assert_eq!(classify(&failure, &now).kind, Kind::CommandNotFound);
+/// assert_eq!(classify(&failure, &now).kind, FailureKind::CommandNotFound);
 /// ```
 pub fn classify(failure: &Failure, now: &ClockReading) -> Diagnosis {
     Classifier::built_in().diagnose(failure, now)

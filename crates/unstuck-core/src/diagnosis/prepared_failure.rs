@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::lenient_json;
 use super::normalized_text::{NormalizedText, without_escapes};
 use crate::failure::{Failure, FailureLayer};
-use crate::knowledge::{FailureTextSource, GeneralTextRules};
+use crate::knowledge::{FailureTextSource, SharedTextRules};
 
 /// A failure prepared for matching.
 pub(crate) struct PreparedFailure<'f> {
@@ -18,7 +18,7 @@ pub(crate) struct PreparedFailure<'f> {
 }
 
 impl<'f> PreparedFailure<'f> {
-    pub(crate) fn new(failure: &'f Failure, reading: &GeneralTextRules) -> Self {
+    pub(crate) fn new(failure: &'f Failure, reading: &SharedTextRules) -> Self {
         let validation = (!failure.validation_errors.is_empty())
             .then(|| failure.validation_errors.join("\n").into());
         let texts = [
@@ -139,7 +139,7 @@ impl<'f> PreparedFailure<'f> {
 }
 
 /// Returns true if the tool's stdout is the content it was asked to display.
-fn shows_content(failure: &Failure, reading: &GeneralTextRules) -> bool {
+fn shows_content(failure: &Failure, reading: &SharedTextRules) -> bool {
     let Some(tool) = &failure.tool else {
         return false;
     };
@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     fn succeeded(failure: &Failure) -> bool {
-        PreparedFailure::new(failure, &GeneralTextRules::default()).reports_success()
+        PreparedFailure::new(failure, &SharedTextRules::default()).reports_success()
     }
 
     #[test]

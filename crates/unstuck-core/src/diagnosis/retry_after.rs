@@ -11,8 +11,8 @@ use super::pattern_index::{PatternId, PatternMatches, TextSpan};
 use super::prepared_failure::PreparedFailure;
 use super::retry_after_source::RetryAfterSource;
 use super::time_parsing;
-use crate::failure::{Category, FailureLayer, Headers, Kind};
-use crate::knowledge::{FailureTextSource, RetryAfterSpec};
+use crate::failure::{Category, FailureKind, FailureLayer, Headers};
+use crate::knowledge::{DiagnosisRetryAfterSpec, FailureTextSource};
 use crate::time::{ClockReading, Timestamp};
 
 /// Maximum plausible wait; longer ones are misreadings.
@@ -26,19 +26,19 @@ const GROUPS: &[&str] = &[
 pub(crate) fn stated_wait(
     waits: &[PatternId],
     rule: Option<&CompiledRule>,
-    kind: Kind,
+    kind: FailureKind,
     view: &PreparedFailure<'_>,
     seen: &PatternMatches<'_>,
     now: &ClockReading,
 ) -> Option<(Duration, RetryAfterSource)> {
-    let passes = kind.category() == Category::Transient || kind == Kind::QuotaExhausted;
+    let passes = kind.category() == Category::Transient || kind == FailureKind::QuotaExhausted;
     if !passes {
         return None;
     }
     let headers = &view.failure.headers;
     match rule.and_then(|rule| rule.spec.wait.as_ref()) {
-        Some(RetryAfterSpec::Unstated) => return None,
-        Some(RetryAfterSpec::Daily(at)) => {
+        Some(DiagnosisRetryAfterSpec::Unstated) => return None,
+        Some(DiagnosisRetryAfterSpec::Daily(at)) => {
             let (time, zone) = at.split_once(' ').unwrap_or((at, "UTC"));
             let wait = time_parsing::next_time_of_day(time, Some(zone), now)
                 .and_then(|at| time_until(at, now));

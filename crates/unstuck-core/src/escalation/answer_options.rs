@@ -6,7 +6,7 @@ use crate::event::{BudgetReached, EscalationOpened};
 
 /// The context that determines the possible answers.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct AnswerOptionsInput<'a> {
+pub struct AnswerOptionsContext<'a> {
     /// The proposed repair.
     pub repair: Option<&'a str>,
     /// The role; none if it is about a single command or the whole run.
@@ -18,7 +18,7 @@ pub struct AnswerOptionsInput<'a> {
     /// True if a human's message can be passed to the agent.
     pub accepts_message: bool,
     /// The next stronger model with its expected extra cost.
-    pub model: Option<NextModel<'a>>,
+    pub model: Option<StrongerModel<'a>>,
     /// The reached budget, if it is about one.
     pub budget: Option<&'a BudgetReached>,
     /// The number of changed project settings, if it is about them.
@@ -27,7 +27,7 @@ pub struct AnswerOptionsInput<'a> {
 
 /// The next stronger model.
 #[derive(Debug, Clone, Copy)]
-pub struct NextModel<'a> {
+pub struct StrongerModel<'a> {
     /// The current model.
     pub from: &'a str,
     /// The stronger model.
@@ -36,7 +36,7 @@ pub struct NextModel<'a> {
     pub cost: Option<f64>,
 }
 
-impl NextModel<'_> {
+impl StrongerModel<'_> {
     fn change(&self) -> ConcreteAttemptChange {
         ConcreteAttemptChange::Model {
             from: self.from.to_owned(),
@@ -46,7 +46,7 @@ impl NextModel<'_> {
 }
 
 /// Returns the possible answers, most likely first.
-pub fn answer_options(why: EscalationReason, of: &AnswerOptionsInput<'_>) -> Vec<AnswerOption> {
+pub fn answer_options(why: EscalationReason, of: &AnswerOptionsContext<'_>) -> Vec<AnswerOption> {
     let approve = of
         .approve_effect(why)
         .map(|does| (EscalationAnswer::Approve, does));
@@ -82,7 +82,7 @@ pub fn answer_options(why: EscalationReason, of: &AnswerOptionsInput<'_>) -> Vec
     all.map(|(answer, does)| AnswerOption {
         answer,
         effect: does,
-        changes: model(answer).iter().map(NextModel::change).collect(),
+        changes: model(answer).iter().map(StrongerModel::change).collect(),
         cost: model(answer).and_then(|model| model.cost),
     })
     .collect()
@@ -94,17 +94,17 @@ pub fn offered_options(asked: &EscalationOpened) -> Vec<AnswerOption> {
     if !shown.options.is_empty() {
         return shown.options.clone();
     }
-    let usual = AnswerOptionsInput {
+    let usual = AnswerOptionsContext {
         repair: shown.command.as_deref(),
         role: shown.role.as_deref(),
         budget: asked.budget.as_ref(),
         settings: shown.settings.len(),
-        ..AnswerOptionsInput::default()
+        ..AnswerOptionsContext::default()
     };
     answer_options(asked.reason_code, &usual)
 }
 
-impl AnswerOptionsInput<'_> {
+impl AnswerOptionsContext<'_> {
     fn approve_effect(&self, why: EscalationReason) -> Option<String> {
         match why {
             EscalationReason::Repair => {

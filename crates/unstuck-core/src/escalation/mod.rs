@@ -6,11 +6,11 @@
 mod answer_options;
 mod open_escalations;
 
-pub use answer_options::{AnswerOptionsInput, NextModel, answer_options, offered_options};
+pub use answer_options::{AnswerOptionsContext, StrongerModel, answer_options, offered_options};
 pub use open_escalations::OpenEscalations;
 
 pub use crate::event::{
-    AnswerOption, EscalationAnswer, EscalationDeadline, EscalationDetails, PriorAttempt,
+    AnswerOption, EscalationAnswer, EscalationDeadline, EscalationDetails, EscalationPriorAttempt,
 };
 
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::decision::EscalationReason;
 
-fn offered(why: EscalationReason, of: &AnswerOptionsInput<'_>) -> Vec<EscalationAnswer> {
+fn offered(why: EscalationReason, of: &AnswerOptionsContext<'_>) -> Vec<EscalationAnswer> {
     answer_options(why, of)
         .into_iter()
         .map(|one| one.answer)
@@ -23,17 +23,17 @@ fn every_answer_has_a_unique_name_and_key() {
 /// S0-14: of skip, retry with a message, manual fix and approval, only those that make sense are offered.
 #[test]
 fn only_answers_that_make_sense_are_offered() {
-    let command = AnswerOptionsInput::default();
+    let command = AnswerOptionsContext::default();
     let all = [
         EscalationAnswer::Resolve,
         EscalationAnswer::Skip,
         EscalationAnswer::Abort,
     ];
     assert_eq!(offered(EscalationReason::Fatal, &command), all);
-    let agent = AnswerOptionsInput {
+    let agent = AnswerOptionsContext {
         role: Some("tester"),
         accepts_message: true,
-        model: Some(NextModel {
+        model: Some(StrongerModel {
             from: "sonnet",
             to: "opus",
             cost: Some(1.5),
@@ -63,10 +63,10 @@ fn only_answers_that_make_sense_are_offered() {
 
 #[test]
 fn each_answer_describes_its_effect() {
-    let of = AnswerOptionsInput {
+    let of = AnswerOptionsContext {
         repair: Some("npm ci"),
         role: Some("tester"),
-        ..AnswerOptionsInput::default()
+        ..AnswerOptionsContext::default()
     };
     let said: Vec<String> = answer_options(EscalationReason::Repair, &of)
         .into_iter()
@@ -93,14 +93,14 @@ fn a_missing_answer_never_raises_a_budget() {
         let patience = EscalationDeadlinePolicy {
             deadlines: BTreeMap::from([(kind, (after, answer))]),
         };
-        let model = NextModel {
+        let model = StrongerModel {
             from: "sonnet",
             to: "opus",
             cost: None,
         };
-        let of = AnswerOptionsInput {
+        let of = AnswerOptionsContext {
             model: Some(model),
-            ..AnswerOptionsInput::default()
+            ..AnswerOptionsContext::default()
         };
         let choices = answer_options(why, &of);
         patience.deadline_for(kind, why, Timestamp::from_seconds(0), &choices)

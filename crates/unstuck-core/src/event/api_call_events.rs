@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::run_ids::SessionId;
 use crate::decision::Decision;
 use crate::diagnosis::{Diagnosis, RetryAfterSource};
-use crate::failure::Kind;
+use crate::failure::FailureKind;
 use crate::time::Timestamp;
 
 /// An API attempt failed, and a decision was made.
@@ -55,7 +55,7 @@ pub struct CallHeld {
     /// The expected time of sending.
     pub until: Timestamp,
     /// The failure kind that is waited out.
-    pub kind: Kind,
+    pub kind: FailureKind,
     /// The source of the end of the wait.
     pub source: RetryAfterSource,
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::run_ids::{RunId, SessionId};
 use crate::decision::TokenUsage;
-use crate::failure::Kind;
+use crate::failure::FailureKind;
 use crate::time::Timestamp;
 
 /// The outcome of a call.
@@ -94,7 +94,7 @@ pub struct ApiCallRecord {
     pub status: u16,
     /// The kind of the latest failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kind: Option<Kind>,
+    pub kind: Option<FailureKind>,
     /// The number of API attempts.
     pub attempts: u32,
     /// The time spent in backoff and admission, in milliseconds.
@@ -140,7 +140,7 @@ pub struct LastApiCall {
     pub outcome: ApiCallOutcome,
     /// The kind of its latest failure, including one it recovered from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kind: Option<Kind>,
+    pub kind: Option<FailureKind>,
     /// The reason why the response ended; none if it did not complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish: Option<FinishReason>,

@@ -5,15 +5,15 @@ use serde::{Deserialize, Serialize};
 use super::run_ids::SessionId;
 use crate::decision::TokenUsage;
 use crate::diagnosis::Diagnosis;
-use crate::failure::{Failure, FailureLayer, Kind, RecoveryLevel};
+use crate::failure::{Failure, FailureKind, FailureLayer, RecoveryLevel};
 use crate::recovery_plan::shell_quote;
 use crate::time::Timestamp;
 
 /// The reason for an attempt: the failure before it and the decision about that.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AttemptCause {
+pub struct RetryCause {
     /// The kind of the previous failure.
-    pub kind: Kind,
+    pub kind: FailureKind,
     /// The recovery level.
     pub level: RecoveryLevel,
     /// The strategy from the chain, if one was used.
@@ -39,7 +39,7 @@ pub struct AttemptStarted {
     /// The cause of the attempt; none for the first.
     #[serde(default)]
     #[serde(rename = "cause", alias = "answering")]
-    pub cause: Option<AttemptCause>,
+    pub cause: Option<RetryCause>,
     /// The changes in this attempt, as text for humans.
     #[serde(default)]
     pub changes: Vec<String>,
@@ -118,7 +118,7 @@ pub struct AttemptEnd {
     /// The cause of the attempt.
     #[serde(default)]
     #[serde(rename = "cause", alias = "answering")]
-    pub cause: Option<AttemptCause>,
+    pub cause: Option<RetryCause>,
     /// The usage of the attempt.
     #[serde(default)]
     #[serde(rename = "usage", alias = "used")]

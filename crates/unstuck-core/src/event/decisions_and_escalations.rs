@@ -13,7 +13,7 @@ use crate::decision::{
     ModelSwitch, ProposedAction, RereadCost, SuccessRates, WaitPurpose,
 };
 use crate::diagnosis::RetryAfterSource;
-use crate::failure::Kind;
+use crate::failure::FailureKind;
 use crate::time::Timestamp;
 
 /// A decision about a failure was made.
@@ -110,13 +110,13 @@ pub struct WaitEnded {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
     /// The cause of the end.
-    pub by: WaitEndCause,
+    pub by: EarlyWaitEndCause,
 }
 
 /// The cause of a wait's early end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum WaitEndCause {
+pub enum EarlyWaitEndCause {
     /// The network became available.
     Network,
     /// A human requested an immediate retry.
@@ -130,7 +130,7 @@ pub struct SessionParked {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
     /// The failure kind.
-    pub kind: Kind,
+    pub kind: FailureKind,
     /// The reason, in one sentence.
     pub reason: String,
     /// The time of the last progress.
@@ -230,7 +230,7 @@ pub struct EscalationOpened {
     /// The trigger, for instance `HICCUP`.
     pub trigger: String,
     /// The failure kind.
-    pub kind: Kind,
+    pub kind: FailureKind,
     /// The reason why a human is needed.
     #[serde(rename = "reason_code", alias = "why")]
     pub reason_code: EscalationReason,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::escalation_answer::EscalationAnswer;
-use super::repair::RepairConditions;
+use super::repair::RepairConfinement;
 use crate::decision::{ConcreteAttemptChange, RereadCost};
 use crate::project_settings_snapshot::ProjectSettingChange;
 use crate::time::Timestamp;
@@ -25,7 +25,7 @@ pub struct EscalationDetails {
     /// The prior attempts, and why they failed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[serde(rename = "prior_attempts", alias = "tried")]
-    pub prior_attempts: Vec<PriorAttempt>,
+    pub prior_attempts: Vec<EscalationPriorAttempt>,
     /// The proposed command, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
@@ -58,7 +58,7 @@ pub struct EscalationDetails {
     pub reread: Option<RereadCost>,
     /// The conditions under which the proposed repair would run.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub conditions: Option<RepairConditions>,
+    pub conditions: Option<RepairConfinement>,
 }
 
 impl EscalationDetails {
@@ -76,7 +76,7 @@ impl EscalationDetails {
 
 /// An attempt before an escalation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PriorAttempt {
+pub struct EscalationPriorAttempt {
     /// The action.
     #[serde(rename = "action", alias = "what")]
     pub what: String,

@@ -21,24 +21,26 @@ mod session;
 pub use api_call_events::{CallFailed, CallHeld, CallResumed, SkippedUpstream};
 pub use api_call_record::{ApiCallOutcome, ApiCallRecord, FinishReason, LastApiCall};
 pub use attempt::{
-    AttemptCause, AttemptEnd, AttemptFailed, AttemptInterrupted, AttemptStarted, AttemptSucceeded,
-    AttemptUsage, FailedCheck, InterruptionCause, OutputExcerpt,
+    AttemptEnd, AttemptFailed, AttemptInterrupted, AttemptStarted, AttemptSucceeded, AttemptUsage,
+    FailedCheck, InterruptionCause, OutputExcerpt, RetryCause,
 };
 pub use budget_reached::{BudgetReached, BudgetScope, BudgetUnit};
 pub use decisions_and_escalations::{
-    ConfigRejected, ConfigReloaded, DecisionMade, EffectiveRetryLimits, EscalationKind,
-    EscalationOpened, EscalationResolved, ModelSwitched, RecordedDecisionInputs, SessionParked,
-    WaitEndCause, WaitEnded, WaitStarted,
+    ConfigRejected, ConfigReloaded, DecisionMade, EarlyWaitEndCause, EffectiveRetryLimits,
+    EscalationKind, EscalationOpened, EscalationResolved, ModelSwitched, RecordedDecisionInputs,
+    SessionParked, WaitEnded, WaitStarted,
 };
 pub use escalation_answer::EscalationAnswer;
-pub use escalation_details::{AnswerOption, EscalationDeadline, EscalationDetails, PriorAttempt};
+pub use escalation_details::{
+    AnswerOption, EscalationDeadline, EscalationDetails, EscalationPriorAttempt,
+};
 pub use pipeline::{
     DiagnosedCheck, IterationFinished, IterationStarted, OnStuck, OutputReused,
-    RecordedLoopSettings, RecordedPipelineSettings, RoleStarted,
+    RecordedPipelineLoopSettings, RecordedPipelineSettings, RecordedRoleSettings,
 };
 pub use repair::{
-    ApprovalSource, PolicyVerdict, Proposer, RepairApproved, RepairConditions, RepairExecuted,
-    RepairFailed, RepairProposed, RepairRejected, RepairSandboxReport, RepairStarted,
+    ApprovalSource, PolicyVerdict, RepairApproved, RepairConfinement, RepairExecuted, RepairFailed,
+    RepairProposalOrigin, RepairProposed, RepairRejected, RepairSandboxReport, RepairStarted,
 };
 pub use run::{RunKind, RunResumed, RunStarted};
 pub use run_ids::{RunId, SessionId};
@@ -47,7 +49,7 @@ pub use session::{RoleInstance, SessionFinished, SessionSpec, SessionStarted};
 
 use serde::{Deserialize, Serialize};
 
-use crate::failure::Kind;
+use crate::failure::FailureKind;
 use crate::time::Timestamp;
 
 /// The event schema version that this program writes.
@@ -209,7 +211,7 @@ impl Event {
     }
 
     /// Returns the failure kind of the event, if it has one.
-    pub fn kind(&self) -> Option<Kind> {
+    pub fn kind(&self) -> Option<FailureKind> {
         match self {
             Self::AttemptFailed(attempt) => Some(attempt.diagnosis.kind),
             Self::DecisionMade(made) => Some(made.decision.kind),

@@ -8,7 +8,7 @@ use super::attempt::{FailedCheck, with_evidence};
 use super::session::RoleInstance;
 use crate::diagnosis::Diagnosis;
 use crate::failure::Failure;
-use crate::usage_budget::UsageBudget;
+use crate::usage_budget::ConfiguredUsageBudgets;
 
 /// The settings of a pipeline as recorded when its run starts or resumes, needed to resume it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -18,7 +18,7 @@ pub struct RecordedPipelineSettings {
     /// The command line that started it.
     pub command: Vec<String>,
     /// The roles, in configuration order.
-    pub roles: Vec<RoleStarted>,
+    pub roles: Vec<RecordedRoleSettings>,
     /// The configured roles that are excluded from this run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[serde(rename = "excluded_roles", alias = "left_out")]
@@ -38,10 +38,10 @@ pub struct RecordedPipelineSettings {
     pub checkpoint: bool,
     /// The loop settings; none if it runs once.
     #[serde(default, rename = "loop", skip_serializing_if = "Option::is_none")]
-    pub loop_settings: Option<RecordedLoopSettings>,
+    pub loop_settings: Option<RecordedPipelineLoopSettings>,
     /// The usage budget of this run and of all runs of a day; none in a log of an older version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub budget: Option<UsageBudget>,
+    pub budget: Option<ConfiguredUsageBudgets>,
     /// The hash of the project files that it depends on; none in a log of an older version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project_settings: Option<String>,
@@ -55,7 +55,7 @@ const fn default_true() -> bool {
 
 /// The settings of a role as recorded with its pipeline, needed to resume it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RoleStarted {
+pub struct RecordedRoleSettings {
     /// The id of the role.
     pub id: String,
     /// The roles that must be done first.
@@ -76,7 +76,7 @@ pub struct RoleStarted {
 
 /// The loop settings of a pipeline as recorded with it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RecordedLoopSettings {
+pub struct RecordedPipelineLoopSettings {
     /// The maximum number of iterations.
     pub max_iterations: u32,
     /// The stop condition as text; none if all iterations run.

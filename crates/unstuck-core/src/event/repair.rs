@@ -25,7 +25,7 @@ pub struct RepairProposed {
     /// The timeout in seconds.
     pub timeout_seconds: u32,
     /// The proposer.
-    pub by: Proposer,
+    pub by: RepairProposalOrigin,
     /// The root cause, as stated by the proposer.
     #[serde(default)]
     pub root_cause: String,
@@ -55,7 +55,7 @@ pub struct RepairProposed {
 /// The proposer of a repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Proposer {
+pub enum RepairProposalOrigin {
     /// An agent, in its `recovery.json`.
     Agent,
     /// The fallback of an agent's proposal.
@@ -249,7 +249,7 @@ fn is_zero(count: &u32) -> bool {
 /// The conditions under which a repair would run, shown for approval.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct RepairConditions {
+pub struct RepairConfinement {
     /// The confinement: `full`, `partial` or `none`.
     pub sandbox: String,
     /// The features missing for a complete sandbox.
@@ -265,7 +265,7 @@ pub struct RepairConditions {
     pub effects: Vec<String>,
 }
 
-impl RepairConditions {
+impl RepairConfinement {
     /// Describes the confinement in one line.
     pub fn confinement(&self) -> String {
         match (self.sandbox.as_str(), self.missing.is_empty()) {

@@ -10,7 +10,7 @@ use super::{Failure, FailureLayer, Headers, LossyText};
 /// A failure record; every field may be absent or null, unknown ones are ignored.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub struct FailureRecord {
+pub struct FailureInputRecord {
     /// Identifies the record in the output.
     pub id: Option<Value>,
     /// The layer where it was observed; if absent, derived from the other fields.
@@ -51,7 +51,7 @@ pub struct FailureRecord {
     pub now: Option<String>,
 }
 
-impl FailureRecord {
+impl FailureInputRecord {
     /// Converts the record to a failure.
     pub fn into_failure(self) -> Failure {
         let layer = self.layer.unwrap_or_else(|| self.guess_layer());
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     fn read(json: &str) -> Failure {
-        serde_json::from_str::<FailureRecord>(json)
+        serde_json::from_str::<FailureInputRecord>(json)
             .unwrap()
             .into_failure()
     }
@@ -223,7 +223,7 @@ mod tests {
             r#"{"exit_code":1.5}"#,
         ] {
             assert!(
-                serde_json::from_str::<FailureRecord>(wrong).is_err(),
+                serde_json::from_str::<FailureInputRecord>(wrong).is_err(),
                 "{wrong}"
             );
         }
@@ -233,7 +233,7 @@ mod tests {
     fn signals_have_numbers_and_names() {
         assert_eq!(read(r#"{"signal":"SIGKILL"}"#).signal, Some(9));
         assert_eq!(read(r#"{"signal":15}"#).signal, Some(15));
-        assert!(serde_json::from_str::<FailureRecord>(r#"{"signal":"SIGNOPE"}"#).is_err());
+        assert!(serde_json::from_str::<FailureInputRecord>(r#"{"signal":"SIGNOPE"}"#).is_err());
     }
 
     #[test]

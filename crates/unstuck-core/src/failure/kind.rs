@@ -50,11 +50,11 @@ macro_rules! kinds {
     ($($variant:ident $name:literal $category:ident;)+) => {
         /// A kind of failure.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum Kind {
+        pub enum FailureKind {
             $(#[doc = concat!("`", $name, "`")] $variant,)+
         }
 
-        impl Kind {
+        impl FailureKind {
             /// All kinds, in the order of the table.
             pub const ALL: &[Self] = &[$(Self::$variant),+];
 
@@ -131,29 +131,29 @@ kinds! {
 }
 
 /// Alternative names accepted on input, never written.
-const ALIASES: &[(&str, Kind)] = &[
-    ("rate_limited", Kind::RateLimit),
-    ("auth_error", Kind::AuthRequired),
-    ("overloaded", Kind::ServerOverloaded),
-    ("context_length", Kind::ContextLimit),
-    ("quota_exceeded", Kind::QuotaExhausted),
-    ("network", Kind::NetworkError),
+const ALIASES: &[(&str, FailureKind)] = &[
+    ("rate_limited", FailureKind::RateLimit),
+    ("auth_error", FailureKind::AuthRequired),
+    ("overloaded", FailureKind::ServerOverloaded),
+    ("context_length", FailureKind::ContextLimit),
+    ("quota_exceeded", FailureKind::QuotaExhausted),
+    ("network", FailureKind::NetworkError),
 ];
 
 /// An unknown kind name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown kind `{name}`{}", suggestion.map(|kind| format!(", did you mean `{kind}`?")).unwrap_or_default())]
-pub struct UnknownKind {
+pub struct UnknownFailureKind {
     /// The unknown name.
     pub name: String,
     /// The kind with the most similar name, if there is one.
-    pub suggestion: Option<Kind>,
+    pub suggestion: Option<FailureKind>,
 }
 
-impl FromStr for Kind {
-    type Err = UnknownKind;
+impl FromStr for FailureKind {
+    type Err = UnknownFailureKind;
 
-    fn from_str(name: &str) -> Result<Self, UnknownKind> {
+    fn from_str(name: &str) -> Result<Self, UnknownFailureKind> {
         let wanted = name.trim().to_ascii_lowercase().replace(['-', ' '], "_");
         let exact = Self::ALL.iter().find(|kind| kind.name() == wanted);
         let alias = || {
@@ -162,29 +162,32 @@ impl FromStr for Kind {
                 .find(|(alias, _)| *alias == wanted)
                 .map(|(_, kind)| kind)
         };
-        exact.or_else(alias).copied().ok_or_else(|| UnknownKind {
-            name: name.to_owned(),
-            suggestion: crate::did_you_mean::nearest(
-                &wanted,
-                Self::ALL.iter().map(|kind| (kind.name(), *kind)),
-            ),
-        })
+        exact
+            .or_else(alias)
+            .copied()
+            .ok_or_else(|| UnknownFailureKind {
+                name: name.to_owned(),
+                suggestion: crate::did_you_mean::nearest(
+                    &wanted,
+                    Self::ALL.iter().map(|kind| (kind.name(), *kind)),
+                ),
+            })
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for FailureKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
 }
 
-impl Serialize for Kind {
+impl Serialize for FailureKind {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
     }
 }
 
-impl<'de> Deserialize<'de> for Kind {
+impl<'de> Deserialize<'de> for FailureKind {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
         name.parse().map_err(serde::de::Error::custom)
@@ -197,21 +200,21 @@ mod tests {
 
     #[test]
     fn names_aliases_and_old_spellings_are_parsed() {
-        assert_eq!("rate_limit".parse(), Ok(Kind::RateLimit));
-        assert_eq!("RATE_LIMIT_TIMED".parse(), Ok(Kind::RateLimitTimed));
-        assert_eq!("rate_limited".parse(), Ok(Kind::RateLimit));
-        assert_eq!("auth_error".parse(), Ok(Kind::AuthRequired));
+        assert_eq!("rate_limit".parse(), Ok(FailureKind::RateLimit));
+        assert_eq!("RATE_LIMIT_TIMED".parse(), Ok(FailureKind::RateLimitTimed));
+        assert_eq!("rate_limited".parse(), Ok(FailureKind::RateLimit));
+        assert_eq!("auth_error".parse(), Ok(FailureKind::AuthRequired));
     }
 
     #[test]
     fn typo_gets_a_suggestion() {
-        let error = "rate_limt".parse::<Kind>().unwrap_err();
+        let error = "rate_limt".parse::<FailureKind>().unwrap_err();
         assert_eq!(
             error.to_string(),
             "unknown kind `rate_limt`, did you mean `rate_limit`?"
         );
         assert_eq!(
-            "qqq".parse::<Kind>().unwrap_err().to_string(),
+            "qqq".parse::<FailureKind>().unwrap_err().to_string(),
             "unknown kind `qqq`"
         );
     }
@@ -220,7 +223,7 @@ mod tests {
     #[test]
     fn categories_contain_the_specified_kinds() {
         let of = |category| {
-            Kind::ALL
+            FailureKind::ALL
                 .iter()
                 .filter(move |kind| kind.category() == category)
                 .map(|kind| kind.name())
@@ -252,7 +255,7 @@ mod tests {
             of(Category::Code),
             ["test_failure", "compile_error", "vcs_conflict"]
         );
-        assert_eq!(Kind::CliCrash.category(), Category::Systematic);
-        assert_eq!(Kind::JsonParseError.category(), Category::Systematic);
+        assert_eq!(FailureKind::CliCrash.category(), Category::Systematic);
+        assert_eq!(FailureKind::JsonParseError.category(), Category::Systematic);
     }
 }

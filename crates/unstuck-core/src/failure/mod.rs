@@ -9,9 +9,9 @@ mod kind;
 mod lossy_text;
 mod recovery_level;
 
-pub use failure_record::{FailureRecord, signal_number};
+pub use failure_record::{FailureInputRecord, signal_number};
 pub use headers::Headers;
-pub use kind::{Category, Kind, UnknownKind};
+pub use kind::{Category, FailureKind, UnknownFailureKind};
 pub use lossy_text::LossyText;
 pub use recovery_level::RecoveryLevel;
 

@@ -9,7 +9,7 @@ pub struct ForgesAndMirrors {
     /// Forges and their tarball URLs; the first match applies.
     pub forge: Vec<Forge>,
     /// Mirrors of the same content.
-    pub mirror: Vec<Mirror>,
+    pub mirror: Vec<MirrorUrlRule>,
     /// Packages that contain commands, where the names differ.
     pub package: std::collections::BTreeMap<String, String>,
 }
@@ -27,7 +27,7 @@ pub struct Forge {
 /// A mirror of the same content.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Mirror {
+pub struct MirrorUrlRule {
     /// A regular expression for the URLs it mirrors.
     pub from: String,
     /// The mirror's URL, with `$1`, `$2` … from the expression.

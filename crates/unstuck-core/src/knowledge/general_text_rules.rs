@@ -10,7 +10,7 @@ use crate::failure::FailureLayer;
 /// Rules for reading failure texts that hold for every kind.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct GeneralTextRules {
+pub struct SharedTextRules {
     /// Tools that display files: their stdout is content, not a failure.
     pub viewers: Vec<String>,
     /// Tools whose stdout is content on success, but may report a failure otherwise.
@@ -18,12 +18,12 @@ pub struct GeneralTextRules {
     /// Lines that are only warnings or information.
     pub noise: Vec<String>,
     /// Lines that mention failures without reporting one, and are ignored.
-    pub ignored_lines: Vec<IgnoredLines>,
+    pub ignored_lines: Vec<IgnoredLineRule>,
     /// Lines that only point to something else, such as a log or a help page, or frame a message: not shown as evidence
     /// if there is a better line.
     pub pointer: Vec<String>,
     /// Lines with which a run admits its failure although its exit code or status reports success.
-    pub admission: Vec<FailureLineRule>,
+    pub admission: Vec<HiddenFailureLineRule>,
     /// Named parts: `{name}` in a pattern below is replaced by the part's text.
     pub parts: BTreeMap<String, String>,
     /// Patterns of a stated HTTP status, with the group `status`.
@@ -36,7 +36,7 @@ pub struct GeneralTextRules {
 /// Lines that mention failures without reporting one, and where they occur.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct IgnoredLines {
+pub struct IgnoredLineRule {
     /// The layers in which they are ignored; empty means all.
     pub layer: Vec<FailureLayer>,
     /// The streams in which they are ignored; empty means all.
@@ -50,7 +50,7 @@ pub struct IgnoredLines {
 /// Patterns of output lines that report a failure although the exit code or status reports success.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct FailureLineRule {
+pub struct HiddenFailureLineRule {
     /// The layers in which they apply.
     pub layer: Vec<FailureLayer>,
     /// The streams in which they apply; empty means all.
@@ -63,7 +63,7 @@ pub struct FailureLineRule {
     pub none: Vec<String>,
 }
 
-impl GeneralTextRules {
+impl SharedTextRules {
     /// Expands the named parts in the patterns.
     pub(crate) fn expand_named_parts(&mut self) {
         for pattern in self.status.iter_mut().chain(&mut self.wait) {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use crate::agent::Agents;
-use crate::failure::{Category, Failure, FailureLayer, FailureRecord, Kind, RecoveryLevel};
+use crate::failure::{
+    Category, Failure, FailureInputRecord, FailureKind, FailureLayer, RecoveryLevel,
+};
 
 use super::DiagnosisRuleSpec;
 
@@ -24,16 +26,16 @@ pub struct KindKnowledge {
     pub level: Option<RecoveryLevel>,
     /// The defaults for failures of LLM API calls.
     #[serde(default)]
-    pub api: LayerDefaults,
+    pub api: FailureLayerDefaults,
     /// The defaults for failures of tool calls.
     #[serde(default)]
-    pub tool: LayerDefaults,
+    pub tool: FailureLayerDefaults,
     /// The defaults for failures of agent processes.
     #[serde(default)]
-    pub agent: LayerDefaults,
+    pub agent: FailureLayerDefaults,
     /// The defaults for failures of the environment.
     #[serde(default)]
-    pub infra: LayerDefaults,
+    pub infra: FailureLayerDefaults,
     /// The strategies, by priority.
     #[serde(default)]
     pub chain: Vec<StrategyChainEntry>,
@@ -47,15 +49,15 @@ pub struct KindKnowledge {
     pub rule: Vec<Arc<DiagnosisRuleSpec>>,
     /// Failures that must be diagnosed as this kind.
     #[serde(default)]
-    pub sample: Vec<FailureRecord>,
+    pub sample: Vec<FailureInputRecord>,
     /// Failures that resemble this kind and must not be diagnosed as it.
     #[serde(default)]
-    pub decoy: Vec<FailureRecord>,
+    pub decoy: Vec<FailureInputRecord>,
 }
 
 impl KindKnowledge {
     /// Returns the level at which recovery of this kind starts in a layer; none for `code` and `none`.
-    pub fn level(&self, kind: Kind, layer: FailureLayer) -> Option<RecoveryLevel> {
+    pub fn level(&self, kind: FailureKind, layer: FailureLayer) -> Option<RecoveryLevel> {
         let by_category = match kind.category() {
             Category::Transient | Category::Unknown => RecoveryLevel::Same,
             Category::Systematic => RecoveryLevel::Alternative,
@@ -90,7 +92,7 @@ impl KindKnowledge {
     }
 
     /// Returns the defaults for a layer.
-    pub fn layer_defaults(&self, layer: FailureLayer) -> &LayerDefaults {
+    pub fn layer_defaults(&self, layer: FailureLayer) -> &FailureLayerDefaults {
         match layer {
             FailureLayer::Api => &self.api,
             FailureLayer::Tool => &self.tool,
@@ -107,13 +109,13 @@ pub struct LongWaitReclassification {
     /// The wait in seconds above which it is long.
     pub over_seconds: u64,
     /// The resulting kind.
-    pub becomes: Kind,
+    pub becomes: FailureKind,
 }
 
 /// The defaults of a kind in one layer; omitted ones are left to the policy.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct LayerDefaults {
+pub struct FailureLayerDefaults {
     /// The recommended action in this layer, if it differs.
     pub hint: Option<String>,
     /// The level at which recovery starts.

@@ -16,18 +16,21 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-pub use alternative_urls::{Forge, ForgesAndMirrors, Mirror};
-pub use general_text_rules::{FailureLineRule, GeneralTextRules, IgnoredLines};
-pub use kind_file::{KindKnowledge, LayerDefaults, LongWaitReclassification, StrategyChainEntry};
+pub use alternative_urls::{Forge, ForgesAndMirrors, MirrorUrlRule};
+pub use general_text_rules::{HiddenFailureLineRule, IgnoredLineRule, SharedTextRules};
+pub use kind_file::{
+    FailureLayerDefaults, KindKnowledge, LongWaitReclassification, StrategyChainEntry,
+};
 pub use overlay::{KindOverlay, KnowledgeOverlay};
 pub use recovery_knowledge::RecoveryKnowledge;
 pub use rule_spec::{
-    DiagnosisRuleSpec, FailureTextSource, RetryAfterSpec, RunCondition, ValuePattern,
+    DiagnosisRetryAfterSpec, DiagnosisRuleSpec, DiagnosisRunCondition, DiagnosisValuePattern,
+    FailureTextSource,
 };
-pub use step_templates::{KnownTool, StepTemplate, StrategyVariant, ToolRole};
-pub use strategy::{AttemptChange, ConversationMode, ModelChoice, Strategy};
+pub use step_templates::{KnownAgentTool, ToolCallStrategyVariant, ToolCallTemplate, ToolRole};
+pub use strategy::{AttemptChange, ConversationMode, ReplacementModelChoice, Strategy};
 
-use crate::failure::Kind;
+use crate::failure::FailureKind;
 
 /// An error in a knowledge file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -43,9 +46,9 @@ pub struct KnowledgeError {
 #[derive(Debug, Clone, PartialEq)]
 pub struct DiagnosisKnowledge {
     /// The knowledge about each kind.
-    pub kinds: BTreeMap<Kind, KindKnowledge>,
+    pub kinds: BTreeMap<FailureKind, KindKnowledge>,
     /// The general rules for reading texts.
-    pub text_rules: GeneralTextRules,
+    pub text_rules: SharedTextRules,
     /// The strategies added or changed by the user.
     pub strategies: BTreeMap<String, Strategy>,
 }
@@ -67,24 +70,27 @@ impl DiagnosisKnowledge {
     }
 
     fn embedded(part: impl Fn(&str) -> &str) -> Result<Self, KnowledgeError> {
-        let file = |kind: &Kind| {
+        let file = |kind: &FailureKind| {
             let read = parse_file(&format!("kinds/{kind}.toml"), part(kind.file()))?;
             Ok((*kind, read))
         };
-        let mut reading: GeneralTextRules = parse_file(
+        let mut reading: SharedTextRules = parse_file(
             "text_rules.toml",
             include_str!("../../data/text_rules.toml"),
         )?;
         reading.expand_named_parts();
         Ok(Self {
-            kinds: Kind::ALL.iter().map(file).collect::<Result<_, _>>()?,
+            kinds: FailureKind::ALL
+                .iter()
+                .map(file)
+                .collect::<Result<_, _>>()?,
             text_rules: reading,
             strategies: BTreeMap::new(),
         })
     }
 
     /// Returns the knowledge about a kind.
-    pub fn kind(&self, kind: Kind) -> &KindKnowledge {
+    pub fn kind(&self, kind: FailureKind) -> &KindKnowledge {
         &self.kinds[&kind]
     }
 }

@@ -5,14 +5,16 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::{DiagnosisKnowledge, DiagnosisRuleSpec, LayerDefaults, Strategy, StrategyChainEntry};
-use crate::failure::{FailureRecord, Kind, RecoveryLevel};
+use super::{
+    DiagnosisKnowledge, DiagnosisRuleSpec, FailureLayerDefaults, Strategy, StrategyChainEntry,
+};
+use crate::failure::{FailureInputRecord, FailureKind, RecoveryLevel};
 
 /// The `[kinds]` and `[strategies]` of a configuration.
 ///
 /// ```
 /// use unstuck_core::knowledge::{DiagnosisKnowledge, KnowledgeOverlay};
-/// use unstuck_core::{Classifier, Failure, Kind, ClockReading, Timestamp};
+/// use unstuck_core::{Classifier, Failure, FailureKind, ClockReading, Timestamp};
 ///
 /// let config = r#"
 ///     [[kinds.rate_limit.rule]]
@@ -23,14 +25,14 @@ use crate::failure::{FailureRecord, Kind, RecoveryLevel};
 /// let classifier = Classifier::new(DiagnosisKnowledge::built_in().with_overlay(overlay))?;
 /// let failure = Failure::tool("deploy").with_exit_code(1).with_stderr("The gateway is taking a breather.");
 /// let now = ClockReading::utc(Timestamp::from_seconds(0));
-/// assert_eq!(classifier.diagnose(&failure, &now).kind, Kind::RateLimit);
+/// assert_eq!(classifier.diagnose(&failure, &now).kind, FailureKind::RateLimit);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct KnowledgeOverlay {
     /// Changes to kinds.
-    pub kinds: BTreeMap<Kind, KindOverlay>,
+    pub kinds: BTreeMap<FailureKind, KindOverlay>,
     /// Added or replaced strategies.
     pub strategies: BTreeMap<String, Strategy>,
 }
@@ -55,21 +57,21 @@ pub struct KindOverlay {
     /// The level at which recovery starts.
     pub level: Option<RecoveryLevel>,
     /// The defaults for failures of LLM API calls.
-    pub api: Option<LayerDefaults>,
+    pub api: Option<FailureLayerDefaults>,
     /// The defaults for failures of tool calls.
-    pub tool: Option<LayerDefaults>,
+    pub tool: Option<FailureLayerDefaults>,
     /// The defaults for failures of agent processes.
-    pub agent: Option<LayerDefaults>,
+    pub agent: Option<FailureLayerDefaults>,
     /// The defaults for failures of the environment.
-    pub infra: Option<LayerDefaults>,
+    pub infra: Option<FailureLayerDefaults>,
     /// Strategies that replace the built-in ones.
     pub chain: Option<Vec<StrategyChainEntry>>,
     /// Additional rules; one with a known id replaces that one.
     pub rule: Vec<DiagnosisRuleSpec>,
     /// Additional failures that must be diagnosed as this kind.
-    pub sample: Vec<FailureRecord>,
+    pub sample: Vec<FailureInputRecord>,
     /// Additional failures that must not be diagnosed as this kind.
-    pub decoy: Vec<FailureRecord>,
+    pub decoy: Vec<FailureInputRecord>,
 }
 
 impl DiagnosisKnowledge {
@@ -139,9 +141,9 @@ mod tests {
 
     #[test]
     fn rule_with_a_known_id_is_replaced_and_another_is_added() {
-        let rules = |config| overlaid(config).kind(Kind::DiskFull).rule.len();
+        let rules = |config| overlaid(config).kind(FailureKind::DiskFull).rule.len();
         let known = DiagnosisKnowledge::built_in()
-            .kind(Kind::DiskFull)
+            .kind(FailureKind::DiskFull)
             .rule
             .len();
         assert_eq!(
@@ -158,14 +160,16 @@ mod tests {
     fn hints_levels_and_limits_of_a_layer_can_be_changed() {
         let config = "[kinds.timeout]\nhint = \"ask ops\"\n[kinds.timeout.agent]\nretries = 5";
         let knowledge = overlaid(config);
-        let file = knowledge.kind(Kind::Timeout);
+        let file = knowledge.kind(FailureKind::Timeout);
         assert_eq!(
             (file.hint.as_str(), file.agent.retries),
             ("ask ops", Some(5))
         );
         assert_eq!(
             file.title,
-            DiagnosisKnowledge::built_in().kind(Kind::Timeout).title
+            DiagnosisKnowledge::built_in()
+                .kind(FailureKind::Timeout)
+                .title
         );
     }
 
@@ -183,7 +187,7 @@ mod tests {
     #[test]
     fn rule_with_an_earlier_id_replaces_the_built_in_one() {
         let knowledge = overlaid("[[kinds.timeout.rule]]\nid = \"time_up\"\ndisabled = true\n");
-        let rules = &knowledge.kinds[&Kind::Timeout].rule;
+        let rules = &knowledge.kinds[&FailureKind::Timeout].rule;
         let named = |id: &str| {
             rules
                 .iter()

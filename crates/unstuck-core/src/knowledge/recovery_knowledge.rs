@@ -7,26 +7,26 @@ use serde::Deserialize;
 
 use super::{
     DiagnosisKnowledge, ForgesAndMirrors, KindKnowledge, KnowledgeError, KnowledgeOverlay,
-    KnownTool, Strategy, StrategyChainEntry, StrategyVariant, ToolRole, parse_file,
+    KnownAgentTool, Strategy, StrategyChainEntry, ToolCallStrategyVariant, ToolRole, parse_file,
 };
-use crate::failure::{FailureLayer, Kind};
+use crate::failure::{FailureKind, FailureLayer};
 
 /// The whole recovery knowledge: kinds, strategies, variants, tools and hosts.
 ///
 /// ```
 /// use unstuck_core::knowledge::RecoveryKnowledge;
-/// use unstuck_core::{Kind, FailureLayer};
+/// use unstuck_core::{FailureKind, FailureLayer};
 ///
 /// let recovery_knowledge = RecoveryKnowledge::built_in();
-/// let first = recovery_knowledge.chain(Kind::CommandNotFound, FailureLayer::Tool).next().unwrap();
+/// let first = recovery_knowledge.chain(FailureKind::CommandNotFound, FailureLayer::Tool).next().unwrap();
 /// assert_eq!((first.strategy.as_str(), first.confidence), ("alternative_command", 0.9));
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecoveryKnowledge {
-    kinds: BTreeMap<Kind, KindKnowledge>,
+    kinds: BTreeMap<FailureKind, KindKnowledge>,
     strategies: BTreeMap<String, Strategy>,
-    variants: Vec<StrategyVariant>,
-    tools: Vec<KnownTool>,
+    variants: Vec<ToolCallStrategyVariant>,
+    tools: Vec<KnownAgentTool>,
     options: BTreeMap<String, Vec<String>>,
     /// Knowledge about hosts.
     pub hosts: ForgesAndMirrors,
@@ -34,12 +34,12 @@ pub struct RecoveryKnowledge {
 
 #[derive(Deserialize)]
 struct VariantFile {
-    variant: Vec<StrategyVariant>,
+    variant: Vec<ToolCallStrategyVariant>,
 }
 
 #[derive(Deserialize)]
 struct ToolFile {
-    tool: Vec<KnownTool>,
+    tool: Vec<KnownAgentTool>,
     options: BTreeMap<String, Vec<String>>,
 }
 
@@ -113,14 +113,14 @@ impl RecoveryKnowledge {
     }
 
     /// Returns the knowledge about a kind.
-    pub fn kind(&self, kind: Kind) -> Option<&KindKnowledge> {
+    pub fn kind(&self, kind: FailureKind) -> Option<&KindKnowledge> {
         self.kinds.get(&kind)
     }
 
     /// Returns the strategies for a kind in a layer, by priority.
     pub fn chain(
         &self,
-        kind: Kind,
+        kind: FailureKind,
         layer: FailureLayer,
     ) -> impl Iterator<Item = &StrategyChainEntry> {
         let links = self.kinds.get(&kind).into_iter();
@@ -141,18 +141,21 @@ impl RecoveryKnowledge {
     }
 
     /// Returns the variants of a strategy that use tool calls, most specific first.
-    pub fn variants<'a>(&'a self, strategy: &'a str) -> impl Iterator<Item = &'a StrategyVariant> {
+    pub fn variants<'a>(
+        &'a self,
+        strategy: &'a str,
+    ) -> impl Iterator<Item = &'a ToolCallStrategyVariant> {
         let all = self.variants.iter();
         all.filter(move |variant| variant.strategy == strategy)
     }
 
     /// Returns the tool that an agent calls by this name.
-    pub fn tool(&self, name: &str) -> Option<&KnownTool> {
+    pub fn tool(&self, name: &str) -> Option<&KnownAgentTool> {
         self.tools.iter().find(|tool| tool.name == name)
     }
 
     /// Returns the known tools of a role, the most common first.
-    pub fn tools(&self, role: ToolRole) -> impl Iterator<Item = &KnownTool> {
+    pub fn tools(&self, role: ToolRole) -> impl Iterator<Item = &KnownAgentTool> {
         self.tools.iter().filter(move |tool| tool.role == role)
     }
 

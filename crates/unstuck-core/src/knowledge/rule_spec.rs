@@ -28,9 +28,9 @@ pub struct DiagnosisRuleSpec {
     /// Headers, each with a pattern that its value must match.
     pub header: BTreeMap<String, String>,
     /// Values in a JSON document of the text, by pointer; `*` matches any key or index.
-    pub json: BTreeMap<String, ValuePattern>,
+    pub json: BTreeMap<String, DiagnosisValuePattern>,
     /// Values of a named field, in any notation (`"code": "x"`, `code='x'`, `code: x`).
-    pub field: BTreeMap<String, ValuePattern>,
+    pub field: BTreeMap<String, DiagnosisValuePattern>,
     /// Patterns of which one must match; a group named `wait` (`1h 5m`), `seconds`, `millis`, `epoch`, `clock` or
     /// `date` (possibly with `zone`) captures the time to wait.
     pub any: Vec<String>,
@@ -45,7 +45,7 @@ pub struct DiagnosisRuleSpec {
     /// Streams that must be known to be empty.
     pub empty: Vec<FailureTextSource>,
     /// Conditions on the run itself.
-    pub when: Vec<RunCondition>,
+    pub when: Vec<DiagnosisRunCondition>,
     /// If set, it also applies when the exit code or status reports success.
     pub on_success: bool,
     /// The layers in which `on_success` applies; empty means all.
@@ -59,7 +59,7 @@ pub struct DiagnosisRuleSpec {
     /// The confidence, from 0 to 1; by default derived from the priority.
     pub confidence: Option<f32>,
     /// How to determine the time to wait, if the usual sources mislead.
-    pub wait: Option<RetryAfterSpec>,
+    pub wait: Option<DiagnosisRetryAfterSpec>,
     /// True if it means that a response was truncated at its length limit.
     pub truncated: bool,
     /// If set, the rule is disabled (for overriding a built-in one).
@@ -113,14 +113,14 @@ impl DiagnosisRuleSpec {
 /// One value or alternatives: a string (`/…/` is a regular expression, `*` matches anything), number or bool.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged)]
-pub enum ValuePattern {
+pub enum DiagnosisValuePattern {
     /// One of these.
     Any(Vec<Value>),
     /// This one.
     One(Value),
 }
 
-impl ValuePattern {
+impl DiagnosisValuePattern {
     /// Returns the alternatives.
     pub fn alternatives(&self) -> &[Value] {
         match self {
@@ -152,7 +152,7 @@ impl FailureTextSource {
 /// A condition on the failed run besides its texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum RunCondition {
+pub enum DiagnosisRunCondition {
     /// The supervisor stopped it at its time limit.
     TimedOut,
     /// Output checks found a problem.
@@ -166,7 +166,7 @@ pub enum RunCondition {
 /// How to determine the time to wait, if the usual sources mislead.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum RetryAfterSpec {
+pub enum DiagnosisRetryAfterSpec {
     /// Stated times cannot be trusted.
     Unstated,
     /// Until the next such time of day, written `00:00 America/Los_Angeles`.

@@ -10,7 +10,7 @@ use serde::Deserialize;
 /// A variant of a strategy that uses tool calls.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct StrategyVariant {
+pub struct ToolCallStrategyVariant {
     /// The strategy it belongs to.
     pub strategy: String,
     /// The name that distinguishes it from other variants.
@@ -28,13 +28,13 @@ pub struct StrategyVariant {
     pub risks: Vec<String>,
     /// The steps, in order.
     #[serde(rename = "step")]
-    pub steps: Vec<StepTemplate>,
+    pub steps: Vec<ToolCallTemplate>,
 }
 
 /// A tool call template, filled with the variables of the failed call.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct StepTemplate {
+pub struct ToolCallTemplate {
     /// A description, in the imperative.
     pub action: String,
     /// The required kind of tool; a `command` needs a shell.
@@ -84,7 +84,7 @@ pub enum ToolRole {
 /// A known tool of some agent.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct KnownTool {
+pub struct KnownAgentTool {
     /// The agent's name for it.
     pub name: String,
     /// Its purpose.
@@ -96,7 +96,7 @@ pub struct KnownTool {
     pub timeout_ms: Option<u64>,
 }
 
-impl KnownTool {
+impl KnownAgentTool {
     /// Returns the tool's own name of an argument.
     pub fn own_arg_name<'a>(&'a self, canonical: &'a str) -> &'a str {
         self.args.get(canonical).map_or(canonical, String::as_str)

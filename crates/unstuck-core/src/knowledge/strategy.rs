@@ -30,7 +30,7 @@ pub enum AttemptChange {
     /// Multiplies the maximum output length.
     OutputLimit(f64),
     /// Uses another model.
-    Model(ModelChoice),
+    Model(ReplacementModelChoice),
     /// Continues the same conversation or starts a new one.
     #[serde(rename = "session")]
     Conversation(ConversationMode),
@@ -41,7 +41,7 @@ pub enum AttemptChange {
 /// The choice of another model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ModelChoice {
+pub enum ReplacementModelChoice {
     /// The next one up the ladder.
     Next,
     /// The next one with a larger context window.

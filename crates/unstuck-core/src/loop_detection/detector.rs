@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::input_prompts::OutputTail;
 use super::kind::LoopKind;
-use super::limits::LoopLimits;
+use super::limits::AgentLoopLimits;
 use super::line_signature::line_signature;
 use super::line_splitter::{JsonLineHandling, LineSplitter};
 use super::loop_patterns::LoopPatterns;
@@ -24,9 +24,9 @@ const MORE_OFTEN: u32 = 3;
 /// Watches the output of one attempt of an agent. Its memory is bounded, and a line takes little time.
 ///
 /// ```
-/// use unstuck_core::loop_detection::{LoopDetector, LoopLimits};
+/// use unstuck_core::loop_detection::{LoopDetector, AgentLoopLimits};
 ///
-/// let mut detector = LoopDetector::new(&LoopLimits::default(), None);
+/// let mut detector = LoopDetector::new(&AgentLoopLimits::default(), None);
 /// for _ in 0..40 {
 ///     detector.push_stdout(b"I will now read the file again, in order to see what is in it.\n");
 /// }
@@ -34,7 +34,7 @@ const MORE_OFTEN: u32 = 3;
 /// ```
 #[derive(Debug)]
 pub struct LoopDetector {
-    limits: LoopLimits,
+    limits: AgentLoopLimits,
     /// The agent, if its stream contains events.
     agent: Option<Agent>,
     stdout: StreamLoopDetector,
@@ -55,7 +55,7 @@ struct StreamLoopDetector {
 }
 
 impl StreamLoopDetector {
-    fn new(limits: &LoopLimits, records: JsonLineHandling) -> Self {
+    fn new(limits: &AgentLoopLimits, records: JsonLineHandling) -> Self {
         Self {
             lines: LineSplitter::new(records),
             repeats: RepeatedBlockDetector::new(limits),
@@ -66,7 +66,7 @@ impl StreamLoopDetector {
 
 impl LoopDetector {
     /// Creates a detector for an attempt of the agent, or of any other program.
-    pub fn new(limits: &LoopLimits, agent: Option<&Agent>) -> Self {
+    pub fn new(limits: &AgentLoopLimits, agent: Option<&Agent>) -> Self {
         let agent = agent.filter(|agent| agent.reports_events()).cloned();
         let records = match agent {
             Some(_) => JsonLineHandling::Whole,
@@ -211,7 +211,7 @@ struct MessageHistory {
 }
 
 impl MessageHistory {
-    fn new(limits: &LoopLimits) -> Self {
+    fn new(limits: &AgentLoopLimits) -> Self {
         Self {
             max_repeats: limits.message_repeats.max(2),
             last: 0,

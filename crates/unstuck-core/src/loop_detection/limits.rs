@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The limits of loop detection; omitted ones keep their default.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct LoopLimits {
+pub struct AgentLoopLimits {
     /// If set, loop detection is enabled; on by default.
     pub enabled: bool,
     /// Number of times the same call fails in the same way; 5 by default. Possible work needs twice as many.
@@ -23,7 +23,7 @@ pub struct LoopLimits {
     pub waiting_for_input: Duration,
 }
 
-impl Default for LoopLimits {
+impl Default for AgentLoopLimits {
     fn default() -> Self {
         Self {
             enabled: true,
@@ -36,7 +36,7 @@ impl Default for LoopLimits {
     }
 }
 
-impl LoopLimits {
+impl AgentLoopLimits {
     /// Returns limits that disable loop detection.
     pub fn off() -> Self {
         Self {
@@ -52,32 +52,33 @@ mod tests {
 
     #[test]
     fn omitted_limits_keep_their_default() {
-        let limits: LoopLimits = toml::from_str("repeats = 3\nwaiting_for_input = '2m'").unwrap();
-        let expected = LoopLimits {
+        let limits: AgentLoopLimits =
+            toml::from_str("repeats = 3\nwaiting_for_input = '2m'").unwrap();
+        let expected = AgentLoopLimits {
             repeats: 3,
             waiting_for_input: Duration::from_secs(120),
-            ..LoopLimits::default()
+            ..AgentLoopLimits::default()
         };
         assert_eq!(limits, expected);
-        assert!(toml::from_str::<LoopLimits>("repeat = 3").is_err());
-        assert!(toml::from_str::<LoopLimits>("waiting_for_input = 60").is_err());
+        assert!(toml::from_str::<AgentLoopLimits>("repeat = 3").is_err());
+        assert!(toml::from_str::<AgentLoopLimits>("waiting_for_input = 60").is_err());
         let written = serde_json::to_value(&limits).unwrap();
         assert_eq!(
-            serde_json::from_value::<LoopLimits>(written).unwrap(),
+            serde_json::from_value::<AgentLoopLimits>(written).unwrap(),
             limits
         );
     }
 
     #[test]
     fn default_limits_are_stable() {
-        let LoopLimits {
+        let AgentLoopLimits {
             enabled,
             repeats,
             output_repeats,
             message_repeats,
             window,
             waiting_for_input,
-        } = LoopLimits::default();
+        } = AgentLoopLimits::default();
         assert!(enabled && waiting_for_input.as_secs() == 60 && window == 20);
         assert_eq!((repeats, output_repeats, message_repeats), (5, 8, 4));
     }

@@ -2,7 +2,7 @@
 //!
 //! A [`LoopDetector`] reads what an agent writes while it works and returns a [`LoopSignal`], which states in one
 //! sentence what was repeated and how often, and can be turned into a diagnosis. Iterations without changes are
-//! detected by the [pipeline](crate::Pipeline). Work that merely looks repetitive is not interrupted: the limits are
+//! detected by the [pipeline](crate::PipelineState). Work that merely looks repetitive is not interrupted: the limits are
 //! generous, and the patterns are data with samples.
 
 mod detector;
@@ -21,7 +21,7 @@ mod tool_progress;
 pub use detector::LoopDetector;
 pub use input_prompts::detect_question_answer;
 pub use kind::LoopKind;
-pub use limits::LoopLimits;
+pub use limits::AgentLoopLimits;
 pub use line_signature::result_signature;
 pub use signal::LoopSignal;
 pub use tool_progress::ToolResultCounter;

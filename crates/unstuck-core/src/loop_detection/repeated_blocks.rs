@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use super::kind::LoopKind;
-use super::limits::LoopLimits;
+use super::limits::AgentLoopLimits;
 use super::line_signature::visible_text;
 use super::prose_weight::text_weight;
 use super::signal::LoopSignal;
@@ -38,7 +38,7 @@ pub(super) struct RepeatedBlockDetector {
 }
 
 impl RepeatedBlockDetector {
-    pub(super) fn new(limits: &LoopLimits) -> Self {
+    pub(super) fn new(limits: &AgentLoopLimits) -> Self {
         Self {
             min_repeats: limits.output_repeats.max(2),
             names: Box::new([0; BUFFER_LEN]),

@@ -8,7 +8,7 @@ use std::collections::{HashSet, VecDeque};
 use serde_json::Value;
 
 use super::kind::LoopKind;
-use super::limits::LoopLimits;
+use super::limits::AgentLoopLimits;
 use super::line_signature::{line_signature, result_signature, visible_text};
 use super::loop_patterns::{LoopPatterns, ToolCallComparison};
 use super::signal::LoopSignal;
@@ -58,7 +58,7 @@ struct ObservedCall {
 }
 
 impl ToolCallHistory {
-    pub(super) fn new(limits: &LoopLimits) -> Self {
+    pub(super) fn new(limits: &AgentLoopLimits) -> Self {
         Self {
             repeats: limits.repeats.max(2) as usize,
             window: limits.window.max(limits.repeats as usize * 2),

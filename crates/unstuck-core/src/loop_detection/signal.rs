@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::kind::LoopKind;
 use super::loop_patterns::LoopPatterns;
 use crate::diagnosis::{Diagnosis, Evidence, fingerprint};
-use crate::failure::{FailureLayer, Kind};
+use crate::failure::{FailureKind, FailureLayer};
 use crate::knowledge::DiagnosisKnowledge;
 
 /// Maximum number of characters shown of a text.
@@ -38,21 +38,21 @@ impl LoopSignal {
         }
     }
 
-    /// Returns the diagnosis: [`Kind::Stuck`], certain, with the sentence as its evidence. The same repetition has the
+    /// Returns the diagnosis: [`FailureKind::Stuck`], certain, with the sentence as its evidence. The same repetition has the
     /// same fingerprint, regardless of the count.
     pub fn diagnosis(&self) -> Diagnosis {
-        let known = DiagnosisKnowledge::built_in().kind(Kind::Stuck);
-        let rule = format!("{}.{}", Kind::Stuck, self.kind);
+        let known = DiagnosisKnowledge::built_in().kind(FailureKind::Stuck);
+        let rule = format!("{}.{}", FailureKind::Stuck, self.kind);
         let thing = format!("{} {}", self.repeated, self.result);
         let line = self.to_string();
         Diagnosis {
-            kind: Kind::Stuck,
+            kind: FailureKind::Stuck,
             layer: FailureLayer::Agent,
-            level: known.level(Kind::Stuck, FailureLayer::Agent),
+            level: known.level(FailureKind::Stuck, FailureLayer::Agent),
             confidence: 1.0,
             retry_after: None,
             retry_after_source: None,
-            fingerprint: fingerprint(Kind::Stuck, &rule, &thing, 0),
+            fingerprint: fingerprint(FailureKind::Stuck, &rule, &thing, 0),
             message: format!("{}: {line}", known.title),
             hint: LoopPatterns::built_in().message_for(self.kind).hint.clone(),
             truncated: false,

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use crate::event::{RecordedPipelineSettings, RoleStarted};
+use crate::event::{RecordedPipelineSettings, RecordedRoleSettings};
 
 /// The text for a removed role.
 pub const ROLE_REMOVED: &str = "role removed";
 
 /// The changes of one role.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RoleChange {
+pub struct RoleConfigChange {
     /// The role; none for settings shared by all roles.
     pub role: Option<String>,
     /// The changes, as text.
@@ -20,7 +20,7 @@ pub struct RoleChange {
 pub fn role_changes(
     then: &RecordedPipelineSettings,
     now: &RecordedPipelineSettings,
-) -> Vec<RoleChange> {
+) -> Vec<RoleConfigChange> {
     let mut changes = Vec::new();
     let mut shared = Vec::new();
     if then.task != now.task {
@@ -36,7 +36,7 @@ pub fn role_changes(
         ));
     }
     if !shared.is_empty() {
-        changes.push(RoleChange {
+        changes.push(RoleConfigChange {
             role: None,
             descriptions: shared,
         });
@@ -47,7 +47,7 @@ pub fn role_changes(
             None => vec![ROLE_REMOVED.to_owned()],
         };
         if !what.is_empty() {
-            changes.push(RoleChange {
+            changes.push(RoleConfigChange {
                 role: Some(role.id.clone()),
                 descriptions: what,
             });
@@ -56,7 +56,7 @@ pub fn role_changes(
     changes
 }
 
-fn differences(then: &RoleStarted, now: &RoleStarted) -> Vec<String> {
+fn differences(then: &RecordedRoleSettings, now: &RecordedRoleSettings) -> Vec<String> {
     let mut what = Vec::new();
     if then.needs != now.needs {
         what.push(describe_change(
@@ -71,7 +71,8 @@ fn differences(then: &RoleStarted, now: &RoleStarted) -> Vec<String> {
     }
     let names: BTreeSet<&String> = then.settings.keys().chain(now.settings.keys()).collect();
     for name in names {
-        let value = |role: &RoleStarted| role.settings.get(name).cloned().unwrap_or_default();
+        let value =
+            |role: &RecordedRoleSettings| role.settings.get(name).cloned().unwrap_or_default();
         let (then, now) = (value(then), value(now));
         if then != now {
             what.push(describe_change(name, &then, &now));

@@ -1,18 +1,19 @@
 //! The state machine of a pipeline, as a fold over its events.
 //!
-//! The driver asks [`Pipeline::next`] for the next step, executes it, and records the resulting events. After a crash
+//! The driver asks [`PipelineState::next`] for the next step, executes it, and records the resulting events. After a crash
 //! the stored events are applied again and the driver continues from there: roles that succeeded do not run again.
 
 mod config_changes;
 
-pub use config_changes::{ROLE_REMOVED, RoleChange, role_changes};
+pub use config_changes::{ROLE_REMOVED, RoleConfigChange, role_changes};
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::decision::ConcreteAttemptChange;
 use crate::event::{
     EscalationAnswer, EscalationResolved, Event, EventRecord, IterationFinished, OnStuck,
-    RecordedPipelineSettings, RoleInstance, RoleStarted, RunFinished, RunId, RunOutcome, SessionId,
+    RecordedPipelineSettings, RecordedRoleSettings, RoleInstance, RunFinished, RunId, RunOutcome,
+    SessionId,
 };
 use crate::money::BudgetRaises;
 
@@ -28,7 +29,7 @@ pub enum NextPipelineStep {
     /// Evaluate the iteration: all roles that could run have run.
     EvaluateIteration,
     /// Escalate to a human: the loop makes no progress.
-    EscalateLoop(LoopProblem),
+    EscalateLoop(PipelineLoopProblem),
     /// Finish the run with this outcome.
     Finish(RunOutcome),
     /// No step is left: the run has finished.
@@ -37,7 +38,7 @@ pub enum NextPipelineStep {
 
 /// The reason why a loop makes no progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LoopProblem {
+pub enum PipelineLoopProblem {
     /// Consecutive iterations leave the same work unfinished and change nothing.
     Stuck {
         /// The number of iterations.
@@ -63,7 +64,7 @@ enum RoleInstanceState {
 
 /// The state of a pipeline.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Pipeline {
+pub struct PipelineState {
     id: RunId,
     plan: RecordedPipelineSettings,
     iteration: u32,
@@ -93,7 +94,7 @@ pub struct Pipeline {
     finished: Option<RunFinished>,
 }
 
-impl Pipeline {
+impl PipelineState {
     /// Creates the state from the event that started the run; `None` if it is not a pipeline.
     pub fn from_first_event(first: &EventRecord) -> Option<Self> {
         match &first.event {
@@ -345,7 +346,7 @@ impl Pipeline {
         match looping.on_stuck {
             OnStuck::Stop if stuck => return NextPipelineStep::Finish(RunOutcome::Failed),
             OnStuck::Escalate if stuck => {
-                return NextPipelineStep::EscalateLoop(LoopProblem::Stuck {
+                return NextPipelineStep::EscalateLoop(PipelineLoopProblem::Stuck {
                     iterations: judged.unchanged,
                 });
             }
@@ -354,7 +355,7 @@ impl Pipeline {
         if self.iteration < self.max_iterations() {
             return NextPipelineStep::BeginIteration(self.iteration + 1);
         }
-        NextPipelineStep::EscalateLoop(LoopProblem::IterationLimit {
+        NextPipelineStep::EscalateLoop(PipelineLoopProblem::IterationLimit {
             iterations: self.iteration,
         })
     }
@@ -399,7 +400,7 @@ impl Pipeline {
         ready
     }
 
-    fn instances_of(&self, role: &RoleStarted) -> impl Iterator<Item = RoleInstance> {
+    fn instances_of(&self, role: &RecordedRoleSettings) -> impl Iterator<Item = RoleInstance> {
         let (id, iteration) = (role.id.clone(), self.iteration);
         (1..=role.instances.max(1)).map(move |instance| RoleInstance {
             role: id.clone(),
@@ -450,7 +451,7 @@ impl Pipeline {
     }
 
     /// Returns the role with this id.
-    pub fn role(&self, id: &str) -> Option<&RoleStarted> {
+    pub fn role(&self, id: &str) -> Option<&RecordedRoleSettings> {
         self.plan.roles.iter().find(|role| role.id == id)
     }
 
@@ -560,7 +561,7 @@ impl Pipeline {
 
     /// Returns the roles whose instances of this iteration are all done.
     pub fn completed_roles(&self) -> Vec<&str> {
-        let done = |role: &&RoleStarted| {
+        let done = |role: &&RecordedRoleSettings| {
             self.instances_of(role)
                 .all(|part| matches!(self.parts.get(&part), Some(RoleInstanceState::Done(_))))
         };

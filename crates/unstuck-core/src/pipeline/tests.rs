@@ -4,13 +4,13 @@ use super::*;
 use crate::decision::{EscalationReason, SeededRng};
 use crate::event::{
     BudgetReached, BudgetScope, BudgetUnit, EscalationKind, EscalationOpened, EscalationResolved,
-    IterationStarted, RecordedLoopSettings, RunKind, RunResumed, RunStarted, SessionFinished,
-    SessionSpec, SessionStarted,
+    IterationStarted, RecordedPipelineLoopSettings, RunKind, RunResumed, RunStarted,
+    SessionFinished, SessionSpec, SessionStarted,
 };
 use crate::time::Timestamp;
 
-fn role(id: &str, needs: &[&str]) -> RoleStarted {
-    RoleStarted {
+fn role(id: &str, needs: &[&str]) -> RecordedRoleSettings {
+    RecordedRoleSettings {
         id: id.to_owned(),
         needs: needs.iter().map(|need| (*need).to_owned()).collect(),
         instances: 1,
@@ -20,7 +20,7 @@ fn role(id: &str, needs: &[&str]) -> RoleStarted {
     }
 }
 
-fn plan(roles: Vec<RoleStarted>, iterations: Option<u32>) -> RecordedPipelineSettings {
+fn plan(roles: Vec<RecordedRoleSettings>, iterations: Option<u32>) -> RecordedPipelineSettings {
     RecordedPipelineSettings {
         cwd: "/p".into(),
         command: vec!["unstuck".into(), "run".into()],
@@ -31,7 +31,7 @@ fn plan(roles: Vec<RoleStarted>, iterations: Option<u32>) -> RecordedPipelineSet
         policy: "pipeline".into(),
         parallel: 4,
         checkpoint: true,
-        loop_settings: iterations.map(|max_iterations| RecordedLoopSettings {
+        loop_settings: iterations.map(|max_iterations| RecordedPipelineLoopSettings {
             max_iterations,
             until: Some("DONE".into()),
             stuck_after: 3,
@@ -46,7 +46,7 @@ fn plan(roles: Vec<RoleStarted>, iterations: Option<u32>) -> RecordedPipelineSet
 /// A pipeline that is driven by hand; its log is kept so that it can be folded again.
 struct Driven {
     log: Vec<EventRecord>,
-    pipeline: Pipeline,
+    pipeline: PipelineState,
 }
 
 impl Driven {
@@ -59,7 +59,7 @@ impl Driven {
             kind: work,
         };
         let mut driven = Self {
-            pipeline: Pipeline::new(&run, &plan),
+            pipeline: PipelineState::new(&run, &plan),
             log: Vec::new(),
         };
         driven.keep(Box::new(started).into());
@@ -81,7 +81,7 @@ impl Driven {
     fn note(&mut self, event: impl Into<Event>) {
         let recorded = self.keep(event.into());
         self.pipeline.apply(&recorded);
-        let again = Pipeline::from_events(&self.log);
+        let again = PipelineState::from_events(&self.log);
         assert_eq!(again.as_ref(), Some(&self.pipeline), "replay equals life");
     }
 
@@ -271,7 +271,7 @@ fn a_loop_runs_until_it_is_done_or_reaches_its_iteration_limit() {
         run.end("a", RunOutcome::Succeeded);
         run.judge(false, tree);
     }
-    let used_up = LoopProblem::IterationLimit { iterations: 2 };
+    let used_up = PipelineLoopProblem::IterationLimit { iterations: 2 };
     assert_eq!(run.next(), NextPipelineStep::EscalateLoop(used_up));
     run.resume(&[]);
     assert_eq!(
@@ -294,14 +294,14 @@ fn a_loop_that_changes_nothing_is_stuck() {
         run.judge(false, "same tree");
         assert_eq!(run.pipeline.last_iteration().unwrap().unchanged, unchanged);
     }
-    let stuck = LoopProblem::Stuck { iterations: 3 };
+    let stuck = PipelineLoopProblem::Stuck { iterations: 3 };
     assert_eq!(run.next(), NextPipelineStep::EscalateLoop(stuck));
 }
 
 #[test]
 fn config_changes_are_listed_by_role() {
     let mut then = plan(vec![role("a", &[]), role("b", &["a"])], None);
-    let set = |role: &mut RoleStarted, name: &str, value: &str| {
+    let set = |role: &mut RecordedRoleSettings, name: &str, value: &str| {
         role.settings.insert(name.into(), value.into());
     };
     set(&mut then.roles[0], "model", "opus");
@@ -328,7 +328,7 @@ fn question(session: &SessionId, id: &str, why: EscalationReason) -> Box<Escalat
         id: id.into(),
         escalation_kind: question,
         trigger: question.trigger().into(),
-        kind: crate::failure::Kind::None,
+        kind: crate::failure::FailureKind::None,
         reason_code: why,
         reason: "budget exceeded".into(),
         awaiting: "human".into(),

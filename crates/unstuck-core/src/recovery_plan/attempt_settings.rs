@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::knowledge::{AttemptChange, ConversationMode, ModelChoice};
+use crate::knowledge::{AttemptChange, ConversationMode, ReplacementModelChoice};
 
 /// The timeout of an attempt that had none and is found to need more time, in seconds.
 pub const DEFAULT_TIMEOUT_SECONDS: u64 = 1800;
@@ -17,7 +17,7 @@ pub struct AttemptSettings {
     /// The prompt template to add; the latest one applies.
     pub prompt: Option<String>,
     /// The choice of another model; none means the same.
-    pub model: Option<ModelChoice>,
+    pub model: Option<ReplacementModelChoice>,
     /// The choice of conversation; none means as in the previous attempt.
     pub session: Option<ConversationMode>,
     /// True if an approved repair runs first.
@@ -133,14 +133,17 @@ mod tests {
     fn other_changes_are_kept_unchanged() {
         let all = AttemptSettings::default().with_changes(&[
             AttemptChange::Prompt("focus".into()),
-            AttemptChange::Model(ModelChoice::Next),
+            AttemptChange::Model(ReplacementModelChoice::Next),
             AttemptChange::Conversation(ConversationMode::Fresh),
             AttemptChange::Repair,
         ]);
         assert_eq!(all.prompt.as_deref(), Some("focus"));
         assert_eq!(
             (all.model, all.session),
-            (Some(ModelChoice::Next), Some(ConversationMode::Fresh))
+            (
+                Some(ReplacementModelChoice::Next),
+                Some(ConversationMode::Fresh)
+            )
         );
         assert!(all.repair);
     }

@@ -26,7 +26,8 @@ pub use attempt_settings::{AttemptSettings, DEFAULT_TIMEOUT_SECONDS};
 pub(crate) use failed_tool_call::is_assignment;
 pub use failed_tool_call::{FailedToolCall, SimpleCommand};
 pub use plan_request::{
-    DEFAULT_SCRATCH_DIR, MAX_STRATEGIES, PlanRequest, PlanStep, PlannedStrategy, TaskType,
+    DEFAULT_SCRATCH_DIR, MAX_STRATEGIES, PlannedStrategy, PlannedToolCall, RecoveryPlanRequest,
+    TaskType,
 };
 pub use prompt_note::without_note;
 pub use prompt_note_template::{PromptNoteError, PromptNotePlacement, PromptNoteTemplate};

@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 use crate::decision::SuccessRates;
 use crate::diagnosis::Diagnosis;
 use crate::failure::Failure;
-use crate::knowledge::{KnownTool, RecoveryKnowledge, ToolRole};
+use crate::knowledge::{KnownAgentTool, RecoveryKnowledge, ToolRole};
 
 /// The maximum number of strategies in a plan before it escalates.
 pub const MAX_STRATEGIES: usize = 4;
@@ -25,7 +25,7 @@ pub enum TaskType {
 
 /// The input of the planner: the failure, its diagnosis and the agent's tools.
 #[derive(Debug, Clone)]
-pub struct PlanRequest<'a> {
+pub struct RecoveryPlanRequest<'a> {
     /// The recovery knowledge.
     pub recovery_knowledge: &'a RecoveryKnowledge,
     /// The observed failure.
@@ -54,7 +54,7 @@ pub struct PlanRequest<'a> {
     pub task: Option<TaskType>,
 }
 
-impl<'a> PlanRequest<'a> {
+impl<'a> RecoveryPlanRequest<'a> {
     /// Creates a request with only the failure known.
     pub fn new(
         recovery_knowledge: &'a RecoveryKnowledge,
@@ -79,8 +79,8 @@ impl<'a> PlanRequest<'a> {
     }
 
     /// Returns the agent's tool for a role, the most common one if there are several.
-    pub(super) fn tool_for(&self, role: ToolRole) -> Option<&'a KnownTool> {
-        let listed = |tool: &&KnownTool| {
+    pub(super) fn tool_for(&self, role: ToolRole) -> Option<&'a KnownAgentTool> {
+        let listed = |tool: &&KnownAgentTool| {
             let tools = self.tools.as_ref();
             tools.is_none_or(|tools| tools.contains(&tool.name))
         };
@@ -104,7 +104,7 @@ pub struct PlannedStrategy {
     /// The estimated number of turns of the agent.
     pub estimated_iterations: u32,
     /// The steps, in order.
-    pub steps: Vec<PlanStep>,
+    pub steps: Vec<PlannedToolCall>,
     /// The strategies to try if this one fails, in order.
     pub fallback_chain: Vec<String>,
 }
@@ -112,7 +112,7 @@ pub struct PlannedStrategy {
 /// A tool call of a planned strategy.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct PlanStep {
+pub struct PlannedToolCall {
     /// The description, in the imperative.
     pub action: String,
     /// The tool to call; `ask_user`, `wait`, `retry` and `repair` are provided by the supervisor.

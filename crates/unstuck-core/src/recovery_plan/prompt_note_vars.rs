@@ -56,7 +56,7 @@ impl PromptNoteVars {
     /// ```
     /// use unstuck_core::Failure;
     /// use unstuck_core::recovery_plan::PromptNoteVars;
-    /// # use unstuck_core::{Diagnosis, Evidence, Kind, FailureLayer};
+    /// # use unstuck_core::{Diagnosis, Evidence, FailureKind, FailureLayer};
     /// # let diagnosis = Diagnosis {
     /// #     kind: Kind::MissingSections, layer: FailureLayer::Agent, level: None, confidence: 1.0, retry_after: None, retry_after_source: None,
     /// #     fingerprint: String::new(), message: String::new(), hint: String::new(), truncated: false,

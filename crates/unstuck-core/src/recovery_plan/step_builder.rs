@@ -5,9 +5,9 @@ use serde_json::{Map, Value as Json, json};
 
 use super::failed_tool_call::FailedToolCall;
 use super::failed_tool_call_vars::{FailedToolCallVars, RawShellWord};
-use super::plan_request::{PlanRequest, PlanStep};
+use super::plan_request::{PlannedToolCall, RecoveryPlanRequest};
 use super::shell_lexer::shell_quote;
-use crate::knowledge::{KnownTool, StepTemplate, StrategyVariant, ToolRole};
+use crate::knowledge::{KnownAgentTool, ToolCallStrategyVariant, ToolCallTemplate, ToolRole};
 
 /// The execution limit of a template.
 const TEMPLATE_FUEL: u64 = 20_000;
@@ -16,7 +16,7 @@ const MAX_SLEEP_SECONDS: u64 = 600;
 
 /// Fills templates for one failed call.
 pub(super) struct StepBuilder<'a> {
-    request: &'a PlanRequest<'a>,
+    request: &'a RecoveryPlanRequest<'a>,
     call: &'a FailedToolCall,
     vars: FailedToolCallVars,
     plain: Environment<'static>,
@@ -25,7 +25,7 @@ pub(super) struct StepBuilder<'a> {
 }
 
 impl<'a> StepBuilder<'a> {
-    pub(super) fn new(request: &'a PlanRequest<'a>, call: &'a FailedToolCall) -> Self {
+    pub(super) fn new(request: &'a RecoveryPlanRequest<'a>, call: &'a FailedToolCall) -> Self {
         let environment = |behaviour| {
             let mut environment = Environment::new();
             environment.set_undefined_behavior(behaviour);
@@ -48,7 +48,10 @@ impl<'a> StepBuilder<'a> {
     }
 
     /// Returns the steps of a variant, if it matches the failed call and its tools exist.
-    pub(super) fn build_steps(&self, variant: &StrategyVariant) -> Option<Vec<PlanStep>> {
+    pub(super) fn build_steps(
+        &self,
+        variant: &ToolCallStrategyVariant,
+    ) -> Option<Vec<PlannedToolCall>> {
         let program = self.vars.program.as_deref().unwrap_or_default();
         let program = program.rsplit('/').next().unwrap_or_default();
         let is_about =
@@ -71,7 +74,7 @@ impl<'a> StepBuilder<'a> {
     }
 
     fn program_exists(&self, program: &str) -> bool {
-        let missing = self.request.diagnosis.kind == crate::failure::Kind::CommandNotFound
+        let missing = self.request.diagnosis.kind == crate::failure::FailureKind::CommandNotFound
             && self.vars.program.as_deref() == Some(program);
         let listed = self.request.programs.as_ref();
         !missing && listed.is_none_or(|all| all.iter().any(|one| one == program))
@@ -87,7 +90,7 @@ impl<'a> StepBuilder<'a> {
             .is_ok_and(|text| text == "yes")
     }
 
-    fn repeat_items(&self, template: &StepTemplate) -> Option<Vec<Option<Value>>> {
+    fn repeat_items(&self, template: &ToolCallTemplate) -> Option<Vec<Option<Value>>> {
         let Some(name) = &template.each else {
             return Some(vec![None]);
         };
@@ -95,7 +98,11 @@ impl<'a> StepBuilder<'a> {
         Some(items.map(Some).collect())
     }
 
-    fn build_step(&self, template: &StepTemplate, item: Option<Value>) -> Option<PlanStep> {
+    fn build_step(
+        &self,
+        template: &ToolCallTemplate,
+        item: Option<Value>,
+    ) -> Option<PlannedToolCall> {
         let mut values = self.vars.values.clone();
         values.extend(item.map(|item| ("item".to_owned(), item)));
         let text = |source: &str| self.plain.render_str(source, &values).ok();
@@ -110,7 +117,7 @@ impl<'a> StepBuilder<'a> {
                 self.tool_call(template.role, &given.collect::<Option<Vec<_>>>()?)?
             }
         };
-        Some(PlanStep {
+        Some(PlannedToolCall {
             action: text(&template.action)?,
             tool,
             args,
@@ -190,7 +197,7 @@ impl<'a> StepBuilder<'a> {
     }
 
     /// Returns the agent's tool for a role: that of the failed call, or the most common one.
-    fn tool_for(&self, role: ToolRole) -> Option<&KnownTool> {
+    fn tool_for(&self, role: ToolRole) -> Option<&KnownAgentTool> {
         let own = self
             .call
             .tool
@@ -207,7 +214,7 @@ impl<'a> StepBuilder<'a> {
     }
 
     /// Embeds steps that replace one program of a command at the position of that program.
-    fn embed_in_command(&self, mut steps: Vec<PlanStep>) -> Option<Vec<PlanStep>> {
+    fn embed_in_command(&self, mut steps: Vec<PlannedToolCall>) -> Option<Vec<PlannedToolCall>> {
         let (Some(command), Some(failed)) = (&self.call.command, &self.vars.failed_command) else {
             return Some(steps);
         };
@@ -248,10 +255,10 @@ impl<'a> StepBuilder<'a> {
             .collect()
     }
 
-    fn continuation_step(&self, moves: &[&str], rest: &str) -> Option<PlanStep> {
+    fn continuation_step(&self, moves: &[&str], rest: &str) -> Option<PlannedToolCall> {
         let whole: Vec<&str> = moves.iter().copied().chain([rest]).collect();
         let (tool, args) = self.shell_call(&whole.join(" && "))?;
-        Some(PlanStep {
+        Some(PlannedToolCall {
             action: "Continue with the rest of the command".to_owned(),
             tool,
             args,
@@ -271,7 +278,7 @@ fn rest_of_command(after: &str) -> Option<&str> {
 }
 
 /// Rewrites the shell command of a step; other steps are unchanged.
-fn map_command(step: &mut PlanStep, rewrite: impl Fn(&str) -> String) {
+fn map_command(step: &mut PlannedToolCall, rewrite: impl Fn(&str) -> String) {
     for key in ["command", "script", "cmd"] {
         if let Some(text) = step.args.get(key).and_then(Json::as_str) {
             step.args = json!({ key: rewrite(text) });

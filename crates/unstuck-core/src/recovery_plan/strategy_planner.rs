@@ -6,19 +6,21 @@ use serde_json::{Value as Json, json};
 
 use super::failed_tool_call::FailedToolCall;
 use super::failed_tool_call_vars;
-use super::plan_request::{MAX_STRATEGIES, PlanRequest, PlanStep, PlannedStrategy, TaskType};
+use super::plan_request::{
+    MAX_STRATEGIES, PlannedStrategy, PlannedToolCall, RecoveryPlanRequest, TaskType,
+};
 use super::step_builder::StepBuilder;
 use super::tool_argument_fixes::contains_word;
 use crate::decision::{RankedStrategy, rank_chain};
 use crate::failure::{Category, FailureLayer};
-use crate::knowledge::{AttemptChange, Strategy, StrategyChainEntry, StrategyVariant};
+use crate::knowledge::{AttemptChange, Strategy, StrategyChainEntry, ToolCallStrategyVariant};
 
 struct PlanCandidate<'a> {
     ranked: RankedStrategy<'a>,
     /// The factor of its score for the current task.
     fitness: f64,
     variant: Option<String>,
-    steps: Vec<PlanStep>,
+    steps: Vec<PlannedToolCall>,
 }
 
 /// Plans the recovery: at most four strategies, the most promising first, and then an escalation.
@@ -26,23 +28,23 @@ struct PlanCandidate<'a> {
 /// The plan is empty only if there is nothing to recover: code of the agent's own, or no failure.
 ///
 /// ```
-/// use unstuck_core::recovery_plan::{PlanRequest, plan};
+/// use unstuck_core::recovery_plan::{RecoveryPlanRequest, plan};
 /// use unstuck_core::knowledge::RecoveryKnowledge;
 /// # use unstuck_core::{Diagnosis, Evidence, FailureLayer, RecoveryLevel};
-/// use unstuck_core::{Failure, Kind};
+/// use unstuck_core::{Failure, FailureKind};
 ///
 /// # let diagnosis = Diagnosis {
-/// #     kind: Kind::CommandNotFound, layer: FailureLayer::Tool, level: Some(RecoveryLevel::Alternative), confidence: 1.0,
+/// #     kind: FailureKind::CommandNotFound, layer: FailureLayer::Tool, level: Some(RecoveryLevel::Alternative), confidence: 1.0,
 /// #     retry_after: None, retry_after_source: None, fingerprint: String::new(), message: String::new(), hint: String::new(), truncated: false,
 /// #     evidence: Evidence { rule: String::new(), line: "bash: rg: command not found".into() },
 /// # };
 /// let recovery_knowledge = RecoveryKnowledge::built_in();
 /// let failure = Failure::tool("Bash").with_command("rg 'fn main' src").with_exit_code(127);
-/// let plan = plan(&PlanRequest::new(&recovery_knowledge, &failure, &diagnosis));
+/// let plan = plan(&RecoveryPlanRequest::new(&recovery_knowledge, &failure, &diagnosis));
 /// assert_eq!(plan[0].steps[0].args["command"], "grep -rnIE -e 'fn main' -- src");
 /// assert_eq!(plan[0].fallback_chain, ["manual_installation", "ask_user"]);
 /// ```
-pub fn plan(request: &PlanRequest<'_>) -> Vec<PlannedStrategy> {
+pub fn plan(request: &RecoveryPlanRequest<'_>) -> Vec<PlannedStrategy> {
     let diagnosis = request.diagnosis;
     if matches!(diagnosis.category(), Category::Code | Category::None) {
         return Vec::new();
@@ -82,7 +84,7 @@ impl PlanCandidate<'_> {
     }
 }
 
-fn has_write_risk(strategy: &Strategy, variant: Option<&StrategyVariant>) -> bool {
+fn has_write_risk(strategy: &Strategy, variant: Option<&ToolCallStrategyVariant>) -> bool {
     let risks = strategy
         .risks
         .iter()
@@ -94,12 +96,12 @@ fn has_write_risk(strategy: &Strategy, variant: Option<&StrategyVariant>) -> boo
 
 /// Returns the directory that a failure is about, if it is about a path: the request's listing should contain its
 /// names.
-pub fn failure_directory(request: &PlanRequest<'_>) -> Option<String> {
+pub fn failure_directory(request: &RecoveryPlanRequest<'_>) -> Option<String> {
     failed_tool_call_vars::failure_directory(request)
 }
 
 struct Planner<'a> {
-    request: &'a PlanRequest<'a>,
+    request: &'a RecoveryPlanRequest<'a>,
     filler: StepBuilder<'a>,
 }
 
@@ -139,7 +141,7 @@ impl<'a> Planner<'a> {
         &self,
         id: &'a str,
         strategy: &Strategy,
-    ) -> Option<(Option<&'a StrategyVariant>, Vec<PlanStep>)> {
+    ) -> Option<(Option<&'a ToolCallStrategyVariant>, Vec<PlannedToolCall>)> {
         let calls = matches!(
             self.request.diagnosis.layer,
             FailureLayer::Tool | FailureLayer::Infra
@@ -160,7 +162,7 @@ impl<'a> Planner<'a> {
             .find(|(_, steps)| !steps.iter().any(|step| self.is_forbidden(step)))
     }
 
-    fn is_forbidden(&self, step: &PlanStep) -> bool {
+    fn is_forbidden(&self, step: &PlannedToolCall) -> bool {
         let without_leave =
             (!self.request.allow.iter().any(|word| word == "sudo")).then_some("sudo");
         let forbidden = self.request.forbid.iter().map(String::as_str);
@@ -213,9 +215,9 @@ fn all_strings(value: &Json) -> String {
     }
 }
 
-fn changed_attempt_step(strategy: &Strategy) -> PlanStep {
+fn changed_attempt_step(strategy: &Strategy) -> PlannedToolCall {
     let repairs = strategy.changes.contains(&AttemptChange::Repair);
-    PlanStep {
+    PlannedToolCall {
         action: strategy.title.clone(),
         tool: if repairs { "repair" } else { "retry" }.to_owned(),
         args: json!({ "changes": strategy.changes }),

@@ -11,7 +11,7 @@ use super::repair_knowledge_file::{
     EffectKind, PackageManager, PackageStateCommand, RequirementKind,
 };
 use super::requirement::Requirement;
-use crate::failure::Kind;
+use crate::failure::FailureKind;
 use crate::recovery_plan::shell_quote;
 
 /// Programs of built-in commands, in addition to package managers and those in the data.
@@ -59,10 +59,14 @@ pub(super) fn advised_commands(
 pub(super) fn builtin_candidates(
     book: &RepairCatalog,
     facts: &ProjectFacts,
-    kind: Kind,
+    kind: FailureKind,
     need: &Requirement<'_>,
 ) -> Vec<CommandCandidate> {
-    let is_for_people = [Kind::PermissionDenied, Kind::DiskFull, Kind::OutOfMemory];
+    let is_for_people = [
+        FailureKind::PermissionDenied,
+        FailureKind::DiskFull,
+        FailureKind::OutOfMemory,
+    ];
     if is_for_people.contains(&kind) {
         return Vec::new();
     }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use super::project_facts::ProjectFacts;
-use super::project_facts_request::ProjectFactsRequest;
+use super::project_facts_request::ProjectInspectionScope;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -27,12 +27,12 @@ static CHECKS: LazyLock<DefaultChecks> =
 
 /// Returns the probes that [`default_check`] needs: also files in directories that are not listed, such as the
 /// interpreter of a virtual environment.
-pub fn default_check_probes() -> ProjectFactsRequest {
+pub fn default_check_probes() -> ProjectInspectionScope {
     let files = CHECKS.check.iter().flat_map(|check| &check.has);
     let plain = files.filter(|name| !name.contains('*'));
-    ProjectFactsRequest {
+    ProjectInspectionScope {
         paths: plain.cloned().collect(),
-        ..ProjectFactsRequest::default()
+        ..ProjectInspectionScope::default()
     }
 }
 

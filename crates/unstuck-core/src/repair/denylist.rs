@@ -5,9 +5,9 @@ use super::failure_message::FailureMessage;
 use super::project_facts::ProjectFacts;
 use super::repair_catalog::RepairCatalog;
 use super::repair_knowledge_file::{DenylistedCommand, DenylistedFailure};
-use super::suggestion::RepairRefusal;
+use super::suggestion::RepairSuggestionRefusal;
 use crate::diagnosis::Diagnosis;
-use crate::failure::{Category, Failure, FailureLayer, Kind};
+use crate::failure::{Category, Failure, FailureKind, FailureLayer};
 
 /// Returns why no command may repair a failure.
 pub(super) fn refuse_failure(
@@ -15,7 +15,7 @@ pub(super) fn refuse_failure(
     failure: &Failure,
     diagnosis: &Diagnosis,
     message: &FailureMessage,
-) -> Option<RepairRefusal> {
+) -> Option<RepairSuggestionRefusal> {
     refuse_by_rule(book, diagnosis, message).or_else(|| refuse_by_category(failure, diagnosis))
 }
 
@@ -23,7 +23,7 @@ fn refuse_by_rule(
     book: &RepairCatalog,
     diagnosis: &Diagnosis,
     message: &FailureMessage,
-) -> Option<RepairRefusal> {
+) -> Option<RepairSuggestionRefusal> {
     let text = message.text.as_str();
     let shown = |rule: &DenylistedFailure| {
         let of_kind = rule.kinds.is_empty() || rule.kinds.contains(&diagnosis.kind);
@@ -34,7 +34,7 @@ fn refuse_by_rule(
             Some(message.line_at(&place).to_owned())
         };
         let line = by_kind.or_else(by_text).filter(|_| of_kind && !excepted)?;
-        Some(RepairRefusal {
+        Some(RepairSuggestionRefusal {
             rule: rule.id.clone(),
             reason: rule.reason.clone(),
             line,
@@ -43,14 +43,14 @@ fn refuse_by_rule(
     book.denylisted_failures().find_map(shown)
 }
 
-fn refuse_by_category(failure: &Failure, diagnosis: &Diagnosis) -> Option<RepairRefusal> {
+fn refuse_by_category(failure: &Failure, diagnosis: &Diagnosis) -> Option<RepairSuggestionRefusal> {
     let (rule, reason) = match (failure.layer, diagnosis.category()) {
         (_, Category::Code) => (
             "code",
             "the project's code must be fixed; no command can repair it",
         ),
         // The project may have created the certificate itself, for its tests.
-        (_, Category::Fatal) if diagnosis.kind != Kind::CertificateError => {
+        (_, Category::Fatal) if diagnosis.kind != FailureKind::CertificateError => {
             ("person", "only a human can provide what is missing")
         }
         (_, Category::None) => ("no_failure", "nothing failed"),
@@ -59,7 +59,7 @@ fn refuse_by_category(failure: &Failure, diagnosis: &Diagnosis) -> Option<Repair
         }
         _ => return None,
     };
-    Some(RepairRefusal {
+    Some(RepairSuggestionRefusal {
         rule: rule.to_owned(),
         reason: reason.to_owned(),
         line: diagnosis.evidence.line.clone(),

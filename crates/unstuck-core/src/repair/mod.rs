@@ -29,15 +29,18 @@ mod suggestion_sample_check;
 
 pub use default_project_check::{default_check, default_check_probes};
 pub use network_need::needs_network;
-pub use project_facts::{FsEntry, PathFact, PidFile, PortFact, ProjectFacts};
-pub use project_facts_request::{ProjectFactsRequest, probes_for};
+pub use project_facts::{
+    FsEntryKind, PortFact, ProjectFacts, ProjectPathFacts, ProjectPidFileFacts,
+};
+pub use project_facts_request::{ProjectInspectionScope, probes_for};
 pub use proposal_instructions::agent_instructions;
 pub use repair_catalog::RepairCatalog;
 pub use repair_knowledge_file::RepairKnowledgeFile;
 pub use suggestion::{
-    RepairRefusal, RepairSuggestion, RepairSuggestions, SkippedOwnerEntry, SuggestionSource,
+    RepairSuggestion, RepairSuggestionRefusal, RepairSuggestions, SkippedOwnerCommand,
+    SuggestionSource,
 };
-pub use suggestion_sample::Sample;
+pub use suggestion_sample::SuggestionSample;
 
 use command_candidates::{CommandCandidate, builtin_candidates, fill_template};
 use command_effects::CommandAnalysis;
@@ -48,7 +51,7 @@ use requirement::{Requirement, find_hints, resolve_requirements};
 
 use crate::command_policy::{ProposalConfidence, RepairCategory};
 use crate::diagnosis::Diagnosis;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 
 /// Timeout of a repair that installs or builds.
 const LONG_TIMEOUT_SECONDS: u32 = 900;
@@ -125,7 +128,7 @@ struct RankedSuggestion {
 /// Builds the suggestions for a failure.
 struct SuggestionBuilder<'a> {
     judge: RequirementMatcher<'a>,
-    kind: Kind,
+    kind: FailureKind,
     line: &'a str,
     needs: Vec<Requirement<'a>>,
 }
@@ -134,13 +137,13 @@ impl<'a> SuggestionBuilder<'a> {
     fn owner_suggestions(
         &self,
         entries: &[String],
-    ) -> (Vec<RankedSuggestion>, Vec<SkippedOwnerEntry>) {
+    ) -> (Vec<RankedSuggestion>, Vec<SkippedOwnerCommand>) {
         let (mut found, mut passed_over) = (Vec::new(), Vec::new());
         for (at, text) in entries.iter().enumerate() {
             let text = text.trim_matches([' ', '\t', '\n', '\r']);
             match self.owner_suggestion(text, at) {
                 Ok(one) => found.push(one),
-                Err(reason) => passed_over.push(SkippedOwnerEntry {
+                Err(reason) => passed_over.push(SkippedOwnerCommand {
                     command: text.to_owned(),
                     reason,
                 }),
@@ -232,7 +235,13 @@ impl<'a> SuggestionBuilder<'a> {
                 all.extend(self.candidate_suggestion(need, candidate, all.len()));
             }
         }
-        if ![Kind::PermissionDenied, Kind::DiskFull, Kind::OutOfMemory].contains(&self.kind) {
+        if ![
+            FailureKind::PermissionDenied,
+            FailureKind::DiskFull,
+            FailureKind::OutOfMemory,
+        ]
+        .contains(&self.kind)
+        {
             let advised =
                 command_candidates::advised_commands(judge.book, judge.facts, judge.message);
             all.extend(
@@ -347,14 +356,14 @@ impl<'a> SuggestionBuilder<'a> {
 }
 
 /// Returns the category of a failure without a known requirement.
-fn default_category(kind: Kind) -> RepairCategory {
+fn default_category(kind: FailureKind) -> RepairCategory {
     match kind {
-        Kind::MissingDependency | Kind::DependencyConflict | Kind::LockfileDrift => {
-            RepairCategory::Dependency
-        }
-        Kind::ConfigError => RepairCategory::Config,
-        Kind::PermissionDenied => RepairCategory::Permissions,
-        Kind::NetworkError => RepairCategory::Network,
+        FailureKind::MissingDependency
+        | FailureKind::DependencyConflict
+        | FailureKind::LockfileDrift => RepairCategory::Dependency,
+        FailureKind::ConfigError => RepairCategory::Config,
+        FailureKind::PermissionDenied => RepairCategory::Permissions,
+        FailureKind::NetworkError => RepairCategory::Network,
         _ => RepairCategory::Environment,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::command_effects::{CommandAnalysis, CommandEffect};
 use super::path_strings;
-use super::project_facts::{FsEntry, ProjectFacts};
+use super::project_facts::{FsEntryKind, ProjectFacts};
 use super::repair_catalog::RepairCatalog;
 use super::repair_knowledge_file::{EffectKind, PackageManager};
 
@@ -56,7 +56,7 @@ fn missing_program(
 fn is_unusable(facts: &ProjectFacts, path: &str) -> bool {
     let interpreter = path_strings::sibling_interpreter(path);
     facts.is_missing(path)
-        || interpreter.is_some_and(|path| facts.entry_at(&path) == Some(FsEntry::DanglingLink))
+        || interpreter.is_some_and(|path| facts.entry_at(&path) == Some(FsEntryKind::DanglingLink))
 }
 
 fn missing_script(facts: &ProjectFacts, deed: &CommandEffect) -> Option<String> {

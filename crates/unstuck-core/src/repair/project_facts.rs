@@ -17,7 +17,7 @@ pub struct ProjectFacts {
     /// The files and directories of the project by relative path, deeply nested ones left out.
     pub listed: BTreeSet<String>,
     /// Facts about the probed paths, by relative path.
-    pub paths: BTreeMap<String, PathFact>,
+    pub paths: BTreeMap<String, ProjectPathFacts>,
     /// Scripts and targets of the project: for each runner, names and commands.
     pub scripts: BTreeMap<String, BTreeMap<String, String>>,
     /// The probed programs that exist outside the project; none if they were not probed.
@@ -25,7 +25,7 @@ pub struct ProjectFacts {
     /// For each probed name, the project files that contain it.
     pub named_in: BTreeMap<String, BTreeSet<String>>,
     /// The pid files of the project.
-    pub pid_files: BTreeMap<String, PidFile>,
+    pub pid_files: BTreeMap<String, ProjectPidFileFacts>,
     /// Listeners of the probed ports and of the ports of project processes; unknown ports are absent.
     pub ports: BTreeMap<u16, PortFact>,
     /// The paths of the submodules.
@@ -36,9 +36,9 @@ pub struct ProjectFacts {
 
 /// Facts about a path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct PathFact {
+pub struct ProjectPathFacts {
     /// Type of the entry.
-    pub entry: FsEntry,
+    pub entry: FsEntryKind,
     /// True if the file is executable for any user.
     pub executable: bool,
     /// True if this process may change it.
@@ -61,7 +61,7 @@ pub struct PathFact {
 
 /// Type of the entry at a path.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum FsEntry {
+pub enum FsEntryKind {
     /// Nothing exists there.
     #[default]
     Nothing,
@@ -77,7 +77,7 @@ pub enum FsEntry {
 
 /// A file that contains a process id.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct PidFile {
+pub struct ProjectPidFileFacts {
     /// The process id.
     pub pid: u32,
     /// True if the process is alive.
@@ -104,7 +104,7 @@ impl ProjectFacts {
     }
 
     /// Returns the facts about a relative path; none if it was not probed.
-    pub fn path_fact(&self, path: &str) -> Option<&PathFact> {
+    pub fn path_fact(&self, path: &str) -> Option<&ProjectPathFacts> {
         self.paths.get(path)
     }
 
@@ -130,23 +130,23 @@ impl ProjectFacts {
     }
 
     /// Returns the entry type at a relative path; none if it was not probed.
-    pub(super) fn entry_at(&self, path: &str) -> Option<FsEntry> {
+    pub(super) fn entry_at(&self, path: &str) -> Option<FsEntryKind> {
         match self.path_fact(path) {
             Some(fact) => Some(fact.entry),
-            None if self.listed.contains(path) => Some(FsEntry::File),
+            None if self.listed.contains(path) => Some(FsEntryKind::File),
             None => None,
         }
     }
 
     /// Returns true if a relative path is known to exist.
     pub(super) fn exists(&self, path: &str) -> bool {
-        let there = |thing| !matches!(thing, FsEntry::Nothing | FsEntry::DanglingLink);
+        let there = |thing| !matches!(thing, FsEntryKind::Nothing | FsEntryKind::DanglingLink);
         path.is_empty() || self.entry_at(path).is_some_and(there)
     }
 
     /// Returns true if a relative path is known to be missing.
     pub(super) fn is_missing(&self, path: &str) -> bool {
-        let gone = |thing| matches!(thing, FsEntry::Nothing | FsEntry::DanglingLink);
+        let gone = |thing| matches!(thing, FsEntryKind::Nothing | FsEntryKind::DanglingLink);
         self.entry_at(path).is_some_and(gone)
     }
 

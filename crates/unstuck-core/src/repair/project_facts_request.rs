@@ -15,7 +15,7 @@ use crate::recovery_plan::shell_tokens;
 
 /// The parts of a project to inspect before repairs can be suggested.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ProjectFactsRequest {
+pub struct ProjectInspectionScope {
     /// Paths as written in messages and commands.
     pub paths: BTreeSet<String>,
     /// Names to look for in the files of the project.
@@ -36,9 +36,9 @@ pub fn probes_for(
     failure: &Failure,
     diagnosis: &Diagnosis,
     owner_entries: &[String],
-) -> ProjectFactsRequest {
+) -> ProjectInspectionScope {
     let message = FailureMessage::from_failure(failure);
-    let mut questions = ProjectFactsRequest::default();
+    let mut questions = ProjectInspectionScope::default();
     for path in path_strings::find_paths(&message.text) {
         questions.add_path(&path);
     }
@@ -82,7 +82,7 @@ pub fn probes_for(
     questions
 }
 
-impl ProjectFactsRequest {
+impl ProjectInspectionScope {
     /// Returns the file that this one is the template of, by name: `.env` for `.env.example`. Its existence must be
     /// probed.
     pub fn template_target(&self, path: &str) -> Option<String> {

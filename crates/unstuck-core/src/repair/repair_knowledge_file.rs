@@ -3,9 +3,9 @@
 use serde::Deserialize;
 
 use super::failure_pattern::FailurePattern;
-use super::suggestion_sample::Sample;
+use super::suggestion_sample::SuggestionSample;
 use crate::command_policy::{ProposalConfidence, RepairCategory};
-use crate::failure::Kind;
+use crate::failure::FailureKind;
 
 /// The knowledge of one file about its subject; additions in a user's configuration have the same format.
 ///
@@ -49,7 +49,7 @@ pub struct RepairKnowledgeFile {
     pub(super) denied_command: Vec<DenylistedCommand>,
     #[serde(alias = "need")]
     pub(super) requirement: Vec<RequirementRule>,
-    pub(super) sample: Vec<Sample>,
+    pub(super) sample: Vec<SuggestionSample>,
 }
 
 /// A package manager: how a project shows that it uses it, and its commands.
@@ -330,7 +330,7 @@ pub(super) struct PackageAlias {
 pub(super) struct DenylistedFailure {
     pub(super) id: String,
     #[serde(default)]
-    pub(super) kinds: Vec<Kind>,
+    pub(super) kinds: Vec<FailureKind>,
     #[serde(default)]
     pub(super) any: Vec<FailurePattern>,
     #[serde(default)]
@@ -362,7 +362,7 @@ pub(super) struct RequirementRule {
     pub(super) ecosystem: Option<String>,
     /// The failure kinds it applies to; empty for all repairable kinds.
     #[serde(default)]
-    pub(super) kinds: Vec<Kind>,
+    pub(super) kinds: Vec<FailureKind>,
     /// Patterns of which one must match; the groups `path`, `name` and `port` capture the subject.
     pub(super) any: Vec<FailurePattern>,
     #[serde(default)]
@@ -513,7 +513,7 @@ pub(super) enum PathCondition {
 
 impl RepairKnowledgeFile {
     /// Returns the samples: failures in projects, each with the expected suggestion.
-    pub fn samples(&self) -> impl Iterator<Item = &Sample> {
+    pub fn samples(&self) -> impl Iterator<Item = &SuggestionSample> {
         self.sample.iter()
     }
 }

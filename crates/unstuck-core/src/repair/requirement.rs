@@ -4,13 +4,13 @@ use regex::Captures;
 
 use super::failure_message::FailureMessage;
 use super::path_strings;
-use super::project_facts::{FsEntry, ProjectFacts};
+use super::project_facts::{FsEntryKind, ProjectFacts};
 use super::repair_catalog::RepairCatalog;
 use super::repair_knowledge_file::{
     GeneratedContents, GeneratedPath, PathCondition, RequirementKind, RequirementRule,
     RequirementState,
 };
-use crate::failure::Kind;
+use crate::failure::FailureKind;
 use crate::knowledge::KnowledgeError;
 
 /// Maximum number of matches examined per rule.
@@ -65,7 +65,7 @@ impl RequirementRule {
         })
     }
 
-    fn applies_to(&self, kind: Kind) -> bool {
+    fn applies_to(&self, kind: FailureKind) -> bool {
         self.kinds.is_empty() || self.kinds.contains(&kind)
     }
 
@@ -138,7 +138,7 @@ impl RequirementHint<'_> {
 /// Returns the requirements stated by the text of a failure.
 pub(super) fn find_hints<'b>(
     book: &'b RepairCatalog,
-    kind: Kind,
+    kind: FailureKind,
     message: &FailureMessage,
 ) -> Vec<RequirementHint<'b>> {
     let rules = book
@@ -281,19 +281,20 @@ impl<'b> RequirementResolver<'_, 'b> {
             return rule.path_is.is_empty();
         };
         let fact = self.facts.path_fact(path);
-        let fact_holds = |test: fn(&super::project_facts::PathFact) -> bool| fact.is_some_and(test);
+        let fact_holds =
+            |test: fn(&super::project_facts::ProjectPathFacts) -> bool| fact.is_some_and(test);
         let holds = |is: &PathCondition| match is {
             PathCondition::Missing => self.facts.is_missing(path),
             PathCondition::Exists => self.facts.exists(path),
-            PathCondition::File => self.facts.entry_at(path) == Some(FsEntry::File),
-            PathCondition::Directory => self.facts.entry_at(path) == Some(FsEntry::Directory),
+            PathCondition::File => self.facts.entry_at(path) == Some(FsEntryKind::File),
+            PathCondition::Directory => self.facts.entry_at(path) == Some(FsEntryKind::Directory),
             PathCondition::EmptyDirectory => {
-                fact_holds(|fact| fact.entry == FsEntry::Directory && fact.empty)
+                fact_holds(|fact| fact.entry == FsEntryKind::Directory && fact.empty)
             }
-            PathCondition::Dangling => self.facts.entry_at(path) == Some(FsEntry::DanglingLink),
+            PathCondition::Dangling => self.facts.entry_at(path) == Some(FsEntryKind::DanglingLink),
             PathCondition::Crlf => fact_holds(|fact| fact.crlf),
             PathCondition::NotExecutable => {
-                fact_holds(|fact| fact.entry == FsEntry::File && !fact.executable)
+                fact_holds(|fact| fact.entry == FsEntryKind::File && !fact.executable)
             }
             PathCondition::LfsPointer => fact_holds(|fact| fact.lfs_pointer),
             PathCondition::NotInUse => fact_holds(|fact| fact.in_use != Some(true)),
@@ -377,7 +378,7 @@ impl<'b> RequirementResolver<'_, 'b> {
             return false;
         };
         let interpreter = path_strings::sibling_interpreter(path);
-        self.facts.entry_at(path) == Some(FsEntry::Nothing)
+        self.facts.entry_at(path) == Some(FsEntryKind::Nothing)
             && interpreter.is_some_and(|interpreter| self.facts.exists(&interpreter))
     }
 
@@ -402,7 +403,7 @@ impl<'b> RequirementResolver<'_, 'b> {
 
     /// Returns true if parts of the missing packages are left.
     fn is_damaged(&self, need: &Requirement<'b>) -> bool {
-        let dangling = |path: &str| self.facts.entry_at(path) == Some(FsEntry::DanglingLink);
+        let dangling = |path: &str| self.facts.entry_at(path) == Some(FsEntryKind::DanglingLink);
         if let Some(path) = &need.path {
             return path_strings::ancestors(path).any(dangling);
         }

@@ -13,11 +13,11 @@ pub struct RepairSuggestions {
     /// The refusal, if a rule forbids any repair.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "refusal", alias = "refused")]
-    pub refusal: Option<RepairRefusal>,
+    pub refusal: Option<RepairSuggestionRefusal>,
     /// The owner's entries that were considered but not suggested, with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[serde(rename = "skipped", alias = "passed_over")]
-    pub skipped_entries: Vec<SkippedOwnerEntry>,
+    pub skipped_entries: Vec<SkippedOwnerCommand>,
 }
 
 /// A command that matches a failure.
@@ -70,7 +70,7 @@ impl SuggestionSource {
 
 /// A refusal to suggest repairs for a failure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RepairRefusal {
+pub struct RepairSuggestionRefusal {
     /// The rule that refuses it.
     pub rule: String,
     /// The reason in one sentence.
@@ -82,7 +82,7 @@ pub struct RepairRefusal {
 
 /// An entry of the owner's list that is not suggested.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SkippedOwnerEntry {
+pub struct SkippedOwnerCommand {
     /// The entry.
     pub command: String,
     /// The reason.

@@ -7,7 +7,7 @@ use serde::Deserialize;
 /// A failure in a project and the expected suggestion.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Sample {
+pub struct SuggestionSample {
     /// The tool that failed.
     pub(super) tool: String,
     pub(super) stdout: String,

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use super::project_facts::{FsEntry, PathFact, PidFile, PortFact, ProjectFacts};
+use super::project_facts::{
+    FsEntryKind, PortFact, ProjectFacts, ProjectPathFacts, ProjectPidFileFacts,
+};
 use super::repair_catalog::RepairCatalog;
 use super::suggestion::RepairSuggestions;
-use super::suggestion_sample::Sample;
+use super::suggestion_sample::SuggestionSample;
 use super::{path_strings, probes_for, project_facts_request, suggest_repairs};
 use crate::diagnosis::Classifier;
-use crate::failure::FailureRecord;
+use crate::failure::FailureInputRecord;
 use crate::time::ClockReading;
 
 /// The project directory of every sample.
@@ -17,7 +19,7 @@ const ROOT: &str = "/w/app";
 /// Directories whose files are known only if probed, as in a real project.
 const NOT_LISTED: [&str; 3] = ["node_modules", ".venv", "venv"];
 
-impl Sample {
+impl SuggestionSample {
     /// Returns how the suggestions differ from the expected ones.
     pub fn problem(&self, book: &RepairCatalog) -> Option<String> {
         let offers = self.offers(book, &self.entries);
@@ -42,12 +44,12 @@ impl Sample {
 
     /// Returns the suggestions for the sample.
     fn offers(&self, book: &RepairCatalog, entries: &[String]) -> RepairSuggestions {
-        let failure = FailureRecord {
+        let failure = FailureInputRecord {
             tool: Some(self.tool.clone()),
             exit_code: Some(1),
             stdout: Some(self.stdout.as_str().into()),
             stderr: Some(self.stderr.as_str().into()),
-            ..FailureRecord::default()
+            ..FailureInputRecord::default()
         };
         let failure = failure.into_failure();
         let now = ClockReading::utc(crate::time::Timestamp::from_seconds(0));
@@ -57,7 +59,7 @@ impl Sample {
         suggest_repairs(book, &failure, &diagnosis, &facts, entries)
     }
 
-    fn facts(&self, asked: &project_facts_request::ProjectFactsRequest) -> ProjectFacts {
+    fn facts(&self, asked: &project_facts_request::ProjectInspectionScope) -> ProjectFacts {
         let named = self.files.iter().chain(self.texts.keys()).chain(&self.crlf);
         let named = named
             .chain(&self.executable)
@@ -115,7 +117,7 @@ impl Sample {
             .map(|(path, alive)| {
                 (
                     path.clone(),
-                    PidFile {
+                    ProjectPidFileFacts {
                         pid: 4711,
                         alive: *alive,
                         in_project: Some(*alive),
@@ -145,14 +147,14 @@ impl Sample {
         path: &str,
         files: &BTreeSet<String>,
         folders: &BTreeSet<&str>,
-    ) -> PathFact {
+    ) -> ProjectPathFacts {
         let what = match () {
-            () if self.dangling.contains(path) => FsEntry::DanglingLink,
-            () if files.contains(path) => FsEntry::File,
-            () if folders.contains(path) || path.is_empty() => FsEntry::Directory,
-            () => FsEntry::Nothing,
+            () if self.dangling.contains(path) => FsEntryKind::DanglingLink,
+            () if files.contains(path) => FsEntryKind::File,
+            () if folders.contains(path) || path.is_empty() => FsEntryKind::Directory,
+            () => FsEntryKind::Nothing,
         };
-        PathFact {
+        ProjectPathFacts {
             link: self.links.get(path).cloned(),
             entry: what,
             executable: self.executable.contains(path),

@@ -1,14 +1,14 @@
 //! Decisions about a session: combines the session's own state with the driver's inputs.
 
 use crate::decision::{
-    CurrentModel, Decision, DecisionInput, ModelCatalog, NetworkStatus, RandomDraw, RepairOffer,
-    Repeatable, RetryCapabilities, RetryCapability, RetryPolicy, SessionLimits, SuccessRates,
-    TokenUsage, decide,
+    AvailableRepair, CurrentModel, Decision, DecisionInput, ModelCatalog, NetworkStatus,
+    OperationRepeatability, RandomDraw, RetryCapabilities, RetryChangeCapability, RetryPolicy,
+    SessionLimits, SuccessRates, TokenUsage, decide,
 };
 use crate::diagnosis::Diagnosis;
 use crate::duration::to_millis;
 use crate::event::{DecisionMade, EffectiveRetryLimits, RecordedDecisionInputs};
-use crate::failure::{Category, Kind};
+use crate::failure::{Category, FailureKind};
 use crate::knowledge::RecoveryKnowledge;
 use crate::network_symptom::{NetworkSymptom, find_symptom, is_known_host};
 use crate::time::Timestamp;
@@ -25,7 +25,7 @@ const DEFAULT_EXPECTED_USAGE: TokenUsage = TokenUsage {
 
 /// The inputs of a decision that the runner provides because the session does not know them.
 #[derive(Clone, Copy)]
-pub struct DecisionContext<'a> {
+pub struct RunnerDecisionContext<'a> {
     /// The knowledge about kinds and strategies.
     pub recovery_knowledge: &'a RecoveryKnowledge,
     /// The models and their ladders.
@@ -39,9 +39,9 @@ pub struct DecisionContext<'a> {
     /// The tool that failed, for the policy's per-tool overrides.
     pub tool: Option<&'a str>,
     /// Repeatability of the failed operation.
-    pub repeatable: Repeatable,
+    pub repeatable: OperationRepeatability,
     /// The matching repair, if there is one.
-    pub repair: Option<RepairOffer<'a>>,
+    pub repair: Option<AvailableRepair<'a>>,
     /// True if no network is reachable and no name can be resolved.
     pub is_offline: bool,
     /// True if the session can be parked after too long without progress.
@@ -52,7 +52,7 @@ impl SessionState {
     /// Decides what to do about the latest failure and records the inputs; `None` if nothing failed.
     pub fn decide(
         &self,
-        means: &DecisionContext<'_>,
+        means: &RunnerDecisionContext<'_>,
         now: Timestamp,
         draw: RandomDraw,
     ) -> Option<DecisionMade> {
@@ -116,7 +116,7 @@ impl SessionState {
     fn diagnosis_at(&self, diagnosis: &Diagnosis, now: Timestamp) -> Diagnosis {
         let passed = now.since(self.failed_at);
         let stated = match (diagnosis.kind, self.resets.current_reset()) {
-            (Kind::RateLimitTimed, reset) => reset.map(|reset| reset.until.since(now)),
+            (FailureKind::RateLimitTimed, reset) => reset.map(|reset| reset.until.since(now)),
             (_, _) => diagnosis
                 .retry_after
                 .map(|wait| wait.saturating_sub(passed)),
@@ -141,7 +141,7 @@ impl SessionState {
         texts.into_iter().find_map(find_symptom)
     }
 
-    fn network_status(&self, means: &DecisionContext<'_>) -> NetworkStatus {
+    fn network_status(&self, means: &RunnerDecisionContext<'_>) -> NetworkStatus {
         match self.network_symptom() {
             None => NetworkStatus::Up,
             Some(_) if means.is_offline => NetworkStatus::Down,
@@ -166,12 +166,12 @@ impl SessionState {
         }
     }
 
-    fn capabilities(&self, means: &DecisionContext<'_>) -> RetryCapabilities {
+    fn capabilities(&self, means: &RunnerDecisionContext<'_>) -> RetryCapabilities {
         let can = means.capabilities;
         if self.overrides.can_resume() {
             can
         } else {
-            can.without(RetryCapability::Resume)
+            can.without(RetryChangeCapability::Resume)
         }
     }
 
@@ -184,7 +184,7 @@ impl SessionState {
     }
 
     /// Returns the source of the number of retries.
-    fn retries_origin(&self, kind: Kind, retries: u32) -> String {
+    fn retries_origin(&self, kind: FailureKind, retries: u32) -> String {
         let policy = &self.spec.policy;
         let of_kind = policy.kinds.get(&kind).and_then(|one| one.max_retries);
         let origin = |key: &str| self.spec.origins.get(key).map(String::as_str);
@@ -203,14 +203,14 @@ impl SessionState {
 }
 
 fn capability_names(can: RetryCapabilities) -> Vec<String> {
-    const ALL: [(RetryCapability, &str); 7] = [
-        (RetryCapability::Prompt, "prompt"),
-        (RetryCapability::Timeout, "timeout"),
-        (RetryCapability::OutputLimit, "output_limit"),
-        (RetryCapability::Model, "model"),
-        (RetryCapability::Resume, "resume"),
-        (RetryCapability::Fresh, "fresh"),
-        (RetryCapability::Steps, "steps"),
+    const ALL: [(RetryChangeCapability, &str); 7] = [
+        (RetryChangeCapability::Prompt, "prompt"),
+        (RetryChangeCapability::Timeout, "timeout"),
+        (RetryChangeCapability::OutputLimit, "output_limit"),
+        (RetryChangeCapability::Model, "model"),
+        (RetryChangeCapability::Resume, "resume"),
+        (RetryChangeCapability::Fresh, "fresh"),
+        (RetryChangeCapability::Steps, "steps"),
     ];
     let has = ALL.into_iter().filter(|(one, _)| can.has(*one));
     has.map(|(_, name)| name.to_owned()).collect()

@@ -8,7 +8,7 @@ mod next_attempt_settings;
 mod repair_states;
 mod reset_tracking;
 
-pub use decide::DecisionContext;
+pub use decide::RunnerDecisionContext;
 pub use next_attempt_settings::NextAttempt;
 pub use repair_states::{RepairRecord, RepairStates, RepairStatus};
 
@@ -17,15 +17,16 @@ use std::time::Duration;
 
 use crate::agent::is_conversation_id;
 use crate::decision::{
-    CostEstimate, Decision, ModelCatalog, RecoveryAction, RecoveryHistory, RereadCost, TokenUsage,
-    WaitPurpose,
+    CostEstimate, Decision, EpisodeRecoveryHistory, ModelCatalog, RecoveryAction, RereadCost,
+    TokenUsage, WaitPurpose,
 };
 use crate::diagnosis::RetryAfterSource;
 use crate::duration::to_millis;
 use crate::event::{
     ApprovalSource, AttemptEnd, AttemptFailed, BudgetReached, BudgetScope, BudgetUnit, CallFailed,
-    EscalationOpened, EscalationResolved, Event, EventRecord, InterruptionCause, PriorAttempt,
-    RepairExecuted, RepairFailed, RunFinished, RunId, RunOutcome, RunResumed, SessionSpec,
+    EscalationOpened, EscalationPriorAttempt, EscalationResolved, Event, EventRecord,
+    InterruptionCause, RepairExecuted, RepairFailed, RunFinished, RunId, RunOutcome, RunResumed,
+    SessionSpec,
 };
 use crate::failure::RecoveryLevel;
 use crate::money::{BudgetRaises, known_cost};
@@ -104,7 +105,7 @@ pub struct SessionState {
     held_calls: BTreeMap<String, Timestamp>,
     retries: u32,
     level: Option<RecoveryLevel>,
-    history: Option<RecoveryHistory>,
+    history: Option<EpisodeRecoveryHistory>,
     overrides: AttemptOverrides,
     last_failure: Option<Box<AttemptFailed>>,
     /// The time of the latest failure.
@@ -130,7 +131,7 @@ pub struct SessionState {
     /// The reason why a human aborted it.
     abort_reason: Option<String>,
     /// The attempts since the last resolution by a human, and why they failed.
-    prior_attempts: Vec<PriorAttempt>,
+    prior_attempts: Vec<EscalationPriorAttempt>,
     /// The budget raises that humans approved.
     budget_raises: BudgetRaises,
     /// The time of the latest event.
@@ -362,9 +363,9 @@ impl SessionState {
             return;
         }
         let spent = self.spent;
-        self.history.get_or_insert_with(|| RecoveryHistory {
+        self.history.get_or_insert_with(|| EpisodeRecoveryHistory {
             spent_before: spent,
-            ..RecoveryHistory::new(at)
+            ..EpisodeRecoveryHistory::new(at)
         });
         self.phase = SessionPhase::Failed;
     }
@@ -441,10 +442,10 @@ impl SessionState {
             return;
         }
         let spent = self.spent;
-        let history = self.history.get_or_insert_with(|| RecoveryHistory {
+        let history = self.history.get_or_insert_with(|| EpisodeRecoveryHistory {
             spent_before: spent,
             // Failed API attempts of the gateway are included.
-            ..RecoveryHistory::new(attempt.end.failing_since.unwrap_or(at))
+            ..EpisodeRecoveryHistory::new(attempt.end.failing_since.unwrap_or(at))
         });
         if let Some(progress) = attempt.end.last_progress {
             self.is_parked &= progress <= history.progress_or_start();
@@ -464,7 +465,7 @@ impl SessionState {
             self.prior_attempts.remove(1);
         }
         let why = why.to_owned();
-        self.prior_attempts.push(PriorAttempt {
+        self.prior_attempts.push(EscalationPriorAttempt {
             what,
             failure_reason: why,
         });
@@ -656,7 +657,7 @@ impl SessionState {
     }
 
     /// Returns the attempts that failed since the last resolution by a human, including the first.
-    pub fn history(&self) -> Option<&RecoveryHistory> {
+    pub fn history(&self) -> Option<&EpisodeRecoveryHistory> {
         self.history.as_ref()
     }
 
@@ -723,7 +724,7 @@ impl SessionState {
     }
 
     /// Returns the attempts since the last resolution by a human, and why they failed.
-    pub fn prior_attempts(&self) -> &[PriorAttempt] {
+    pub fn prior_attempts(&self) -> &[EscalationPriorAttempt] {
         &self.prior_attempts
     }
 

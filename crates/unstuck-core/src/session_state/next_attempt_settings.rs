@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::agent::is_conversation_id;
 use crate::decision::{ConcreteAttemptChange, Decision, RecoveryAction};
 use crate::duration::HumanDuration;
-use crate::event::{AttemptCause, AttemptFailed, SessionSpec};
-use crate::failure::{Category, Kind, RecoveryLevel};
+use crate::event::{AttemptFailed, RetryCause, SessionSpec};
+use crate::failure::{Category, FailureKind, RecoveryLevel};
 use crate::knowledge::ConversationMode;
 
 /// The settings of the next attempt.
@@ -35,7 +35,7 @@ pub struct NextAttempt {
     /// True if the previous attempt was interrupted from outside, so that its effects are unknown.
     pub after_interruption: bool,
     /// The cause of the attempt; none for the first.
-    pub cause: Option<AttemptCause>,
+    pub cause: Option<RetryCause>,
     /// The changes in this attempt, as text for humans.
     pub changes: Vec<String>,
 }
@@ -43,7 +43,7 @@ pub struct NextAttempt {
 impl NextAttempt {
     /// Returns the template that tells an agent what to change when its conversation is resumed.
     pub fn template_in_conversation(&self) -> Option<&str> {
-        let is_strategy = |answering: &AttemptCause| answering.strategy.is_some();
+        let is_strategy = |answering: &RetryCause| answering.strategy.is_some();
         let has_strategy = self.cause.as_ref().is_some_and(is_strategy);
         self.prompt
             .as_deref()
@@ -52,22 +52,25 @@ impl NextAttempt {
 }
 
 /// True if a conversation is still usable after a failure of this kind.
-fn keeps_conversation_usable(kind: Kind) -> bool {
+fn keeps_conversation_usable(kind: FailureKind) -> bool {
     !matches!(
         kind,
-        Kind::ContextLimit | Kind::ContentFilter | Kind::InvalidRequest | Kind::Stuck
+        FailureKind::ContextLimit
+            | FailureKind::ContentFilter
+            | FailureKind::InvalidRequest
+            | FailureKind::Stuck
     )
 }
 
 /// True if only the answer was wrong, so that the conversation still contains the work.
-fn concerns_answer(kind: Kind) -> bool {
+fn concerns_answer(kind: FailureKind) -> bool {
     matches!(
         kind,
-        Kind::EmptyOutput
-            | Kind::MissingSections
-            | Kind::FormatValidation
-            | Kind::DiffParseError
-            | Kind::JsonParseError
+        FailureKind::EmptyOutput
+            | FailureKind::MissingSections
+            | FailureKind::FormatValidation
+            | FailureKind::DiffParseError
+            | FailureKind::JsonParseError
     )
 }
 
@@ -113,7 +116,7 @@ pub(super) struct AttemptOverrides {
     was_interrupted: bool,
     /// The repair to run first.
     repair: Option<String>,
-    cause: Option<AttemptCause>,
+    cause: Option<RetryCause>,
     changes: Vec<String>,
 }
 
@@ -175,7 +178,7 @@ impl AttemptOverrides {
     }
 
     /// Handles a retry requested by a human: it resumes the conversation if the agent did work in it.
-    pub(super) fn on_reopened(&mut self, failed: Option<Kind>) {
+    pub(super) fn on_reopened(&mut self, failed: Option<FailureKind>) {
         let is_usable = failed.is_none_or(keeps_conversation_usable);
         let worked = self.has_worked || self.may_have_worked;
         if self.agent_session.is_none() || !worked || !is_usable {
@@ -209,7 +212,7 @@ impl AttemptOverrides {
         let Some(level) = decision.level else {
             return;
         };
-        self.cause = Some(AttemptCause {
+        self.cause = Some(RetryCause {
             kind: decision.kind,
             level,
             strategy: decision.strategy.clone(),
@@ -218,7 +221,7 @@ impl AttemptOverrides {
         self.changes.clear();
         if self.session == Some(ConversationMode::Resume) {
             self.changes.push("continuing the same conversation".into());
-        } else if decision.kind == Kind::RateLimitTimed && self.has_output {
+        } else if decision.kind == FailureKind::RateLimitTimed && self.has_output {
             self.apply_change(&ConcreteAttemptChange::Prompt("summary".into()));
         }
         if let RecoveryAction::Change { changes, .. } = &decision.action {
@@ -229,7 +232,7 @@ impl AttemptOverrides {
     /// Returns the conversation mode if the decision does not set it: after a wait, the agent's conversation is resumed
     /// if that is possible and it contains work. The same applies if only the answer was wrong.
     fn default_conversation_mode(&self, decision: &Decision) -> Option<ConversationMode> {
-        let waited = decision.kind == Kind::RateLimitTimed
+        let waited = decision.kind == FailureKind::RateLimitTimed
             || (decision.kind.category() == Category::Transient && self.has_worked);
         let same = decision.level == Some(RecoveryLevel::Same) || keeps_prompt(decision);
         let answers_again =
@@ -317,7 +320,7 @@ impl AttemptOverrides {
         }
         self.changes.clear();
         let kind = self.cause.as_ref().map(|one| one.kind);
-        self.cause = kind.map(|kind| AttemptCause {
+        self.cause = kind.map(|kind| RetryCause {
             kind,
             level: RecoveryLevel::Clarify,
             strategy: None,

@@ -1,7 +1,7 @@
 //! The states of a run's repairs, as a fold over its events.
 
 use crate::event::{
-    ApprovalSource, EscalationResolved, Event, EventRecord, PolicyVerdict, Proposer,
+    ApprovalSource, EscalationResolved, Event, EventRecord, PolicyVerdict, RepairProposalOrigin,
     RepairProposed, SessionId,
 };
 use crate::time::Timestamp;
@@ -252,11 +252,13 @@ impl RepairStates {
     /// Returns the unsettled proposals of agents, in the order of their proposals.
     pub fn pending_proposals(&self) -> impl Iterator<Item = &RepairRecord> {
         let by_agent = |repair: &&RepairRecord| {
-            matches!(repair.proposed.by, Proposer::Agent | Proposer::Fallback)
-                && matches!(
-                    repair.status,
-                    RepairStatus::Proposed | RepairStatus::Approved
-                )
+            matches!(
+                repair.proposed.by,
+                RepairProposalOrigin::Agent | RepairProposalOrigin::Fallback
+            ) && matches!(
+                repair.status,
+                RepairStatus::Proposed | RepairStatus::Approved
+            )
         };
         self.repairs.iter().filter(by_agent)
     }

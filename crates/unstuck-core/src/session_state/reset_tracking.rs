@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::diagnosis::{Diagnosis, RetryAfterSource};
-use crate::failure::Kind;
+use crate::failure::FailureKind;
 use crate::time::Timestamp;
 
 /// The time after a reset during which the same message about it is ignored without any progress: it is an old banner,
@@ -26,7 +26,7 @@ impl StatedReset {
     /// Returns the reset that a failure states; `None` if it states none.
     pub(super) fn from_diagnosis(diagnosis: &Diagnosis, at: Timestamp) -> Option<Self> {
         let wait = diagnosis.retry_after?;
-        (diagnosis.kind == Kind::RateLimitTimed).then(|| Self {
+        (diagnosis.kind == FailureKind::RateLimitTimed).then(|| Self {
             until: at.after(wait),
             source: diagnosis
                 .retry_after_source
@@ -75,7 +75,7 @@ impl StatedResets {
         at: Timestamp,
         progress: Option<Timestamp>,
     ) {
-        if diagnosis.kind != Kind::RateLimitTimed {
+        if diagnosis.kind != FailureKind::RateLimitTimed {
             self.current = None;
             return;
         }
@@ -118,7 +118,7 @@ mod tests {
     }
 
     fn stating(minutes: u64, source: RetryAfterSource, line: &str) -> Diagnosis {
-        let kind = Kind::RateLimitTimed;
+        let kind = FailureKind::RateLimitTimed;
         let mut diagnosis = Diagnosis::from_observation(kind, FailureLayer::Agent, "test", line);
         diagnosis.evidence.line = line.to_owned();
         diagnosis.retry_after = Some(Duration::from_secs(minutes * 60));

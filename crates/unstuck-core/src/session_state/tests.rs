@@ -8,18 +8,18 @@ use proptest::prelude::*;
 use super::*;
 use crate::command_policy::{ProposalConfidence, RepairCategory};
 use crate::decision::{
-    ConcreteAttemptChange, EscalationReason, EscalationTrigger, ModelCatalog, RepairOffer,
-    RepairPermission, Repeatable, RetryCapabilities, RetryPolicy, SeededRng, SessionLimits,
-    SuccessRates, template,
+    AvailableRepair, ConcreteAttemptChange, EscalationReason, EscalationTrigger, ModelCatalog,
+    OperationRepeatability, RepairPermission, RetryCapabilities, RetryPolicy, SeededRng,
+    SessionLimits, SuccessRates, template,
 };
 use crate::diagnosis::{Diagnosis, Evidence};
 use crate::event::{
-    AttemptInterrupted, AttemptStarted, AttemptSucceeded, AttemptUsage, EscalationResolved,
-    FailedCheck, InterruptionCause, PolicyVerdict, Proposer, RepairApproved, RepairProposed,
-    RepairSandboxReport, RepairStarted, RunKind, RunResumed, RunStarted, VERSION, WaitEndCause,
-    WaitEnded,
+    AttemptInterrupted, AttemptStarted, AttemptSucceeded, AttemptUsage, EarlyWaitEndCause,
+    EscalationResolved, FailedCheck, InterruptionCause, PolicyVerdict, RepairApproved,
+    RepairProposalOrigin, RepairProposed, RepairSandboxReport, RepairStarted, RunKind, RunResumed,
+    RunStarted, VERSION, WaitEnded,
 };
-use crate::failure::{FailureLayer, Kind};
+use crate::failure::{FailureKind, FailureLayer};
 use crate::knowledge::RecoveryKnowledge;
 use crate::views::SessionSummary;
 
@@ -28,7 +28,7 @@ struct World {
     log: Vec<EventRecord>,
     recovery: SessionState,
     dice: SeededRng,
-    failures: VecDeque<(Kind, AttemptUsage)>,
+    failures: VecDeque<(FailureKind, AttemptUsage)>,
     /// Matching repairs with their exit codes.
     offers: VecDeque<(RepairPermission, i32)>,
     repairs: RepairStates,
@@ -40,7 +40,7 @@ struct World {
 }
 
 impl World {
-    fn new(policy: &RetryPolicy, failures: impl IntoIterator<Item = Kind>) -> Self {
+    fn new(policy: &RetryPolicy, failures: impl IntoIterator<Item = FailureKind>) -> Self {
         let now = Timestamp::from_seconds(1_794_777_000);
         let id = RunId::new("k3v9x0m2qa");
         let first = EventRecord {
@@ -159,7 +159,7 @@ impl World {
         }
     }
 
-    fn failed(&self, kind: Kind, used: AttemptUsage) -> AttemptFailed {
+    fn failed(&self, kind: FailureKind, used: AttemptUsage) -> AttemptFailed {
         AttemptFailed {
             end: self.end(used),
             diagnosis: diagnosis(kind),
@@ -213,14 +213,14 @@ impl World {
                 if leave.is_some() {
                     self.happen(Box::new(proposed(&id, &command)));
                 }
-                let repair = leave.map(|leave| RepairOffer {
+                let repair = leave.map(|leave| AvailableRepair {
                     id: &id,
                     command: &command,
                     permission: leave,
                     number: 1,
                     max_auto: 3,
                 });
-                let means = DecisionContext {
+                let means = RunnerDecisionContext {
                     recovery_knowledge: RecoveryKnowledge::built_in(),
                     catalog: &ModelCatalog::embedded(),
                     success_rates: &SuccessRates::empty(),
@@ -228,7 +228,7 @@ impl World {
                     session_limits: SessionLimits::default(),
                     tool: None,
                     repair,
-                    repeatable: Repeatable::Safe,
+                    repeatable: OperationRepeatability::Safe,
                     is_offline: self.is_offline,
                     can_park: true,
                 };
@@ -304,7 +304,7 @@ fn proposed(id: &str, command: &str) -> RepairProposed {
         confidence: ProposalConfidence::High,
         working_dir: None,
         timeout_seconds: 120,
-        by: Proposer::Owner,
+        by: RepairProposalOrigin::Owner,
         root_cause: String::new(),
         evidence: Vec::new(),
         expected_outcome: String::new(),
@@ -317,7 +317,7 @@ fn proposed(id: &str, command: &str) -> RepairProposed {
     }
 }
 
-fn diagnosis(kind: Kind) -> Diagnosis {
+fn diagnosis(kind: FailureKind) -> Diagnosis {
     let known = RecoveryKnowledge::built_in().kind(kind).unwrap();
     let layer = FailureLayer::Agent;
     Diagnosis {
@@ -325,7 +325,7 @@ fn diagnosis(kind: Kind) -> Diagnosis {
         layer,
         level: known.level(kind, layer),
         confidence: 1.0,
-        retry_after: (kind == Kind::RateLimitTimed).then_some(Duration::from_secs(7200)),
+        retry_after: (kind == FailureKind::RateLimitTimed).then_some(Duration::from_secs(7200)),
         retry_after_source: None,
         evidence: Evidence {
             rule: "test".into(),
@@ -345,7 +345,7 @@ fn standard() -> &'static RetryPolicy {
 /// S0-28, S0-32, S1-25: execute, classify, wait, retry; the count and the level are recorded.
 #[test]
 fn a_transient_failure_is_retried_until_it_passes() {
-    let world = World::new(standard(), [Kind::ServerOverloaded; 3]).run();
+    let world = World::new(standard(), [FailureKind::ServerOverloaded; 3]).run();
     let end = world.finished();
     assert_eq!((end.outcome, end.attempts), (RunOutcome::Recovered, 4));
     let episode = SessionSummary::from_events(&world.log)[0].to_episode("r", end, world.now);
@@ -363,7 +363,7 @@ fn resilient() -> &'static RetryPolicy {
 /// An outage of 20 minutes is survived by default, even if the supervisor crashes during it.
 #[test]
 fn an_outage_is_survived_by_default_even_with_a_crash() {
-    let mut world = World::new(resilient(), [Kind::ServerOverloaded; 25]);
+    let mut world = World::new(resilient(), [FailureKind::ServerOverloaded; 25]);
     while world.recovery.attempt_count() < 12 {
         assert!(world.step());
     }
@@ -376,7 +376,7 @@ fn an_outage_is_survived_by_default_even_with_a_crash() {
 /// Working time of an attempt and unsupervised time are not time without progress.
 #[test]
 fn work_and_unsupervised_time_are_not_time_without_progress() {
-    let mut world = World::new(resilient(), [Kind::ServerError; 3]);
+    let mut world = World::new(resilient(), [FailureKind::ServerError; 3]);
     while world.recovery.attempt_count() < 2 {
         assert!(world.step());
     }
@@ -393,7 +393,7 @@ fn work_and_unsupervised_time_are_not_time_without_progress() {
     assert!(idle < Duration::from_secs(60), "{idle:?}");
     // An attempt that made progress until shortly before it failed restarts the timer.
     world.progress = Some(Duration::from_secs(5));
-    world.failures = [(Kind::ServerError, AttemptUsage::default())].into();
+    world.failures = [(FailureKind::ServerError, AttemptUsage::default())].into();
     assert!(world.step());
     while world.recovery.next_step(world.now) != NextSessionStep::Decide {
         world.now = world.now.after(Duration::from_secs(3));
@@ -409,7 +409,7 @@ fn work_and_unsupervised_time_are_not_time_without_progress() {
 /// The wait for the network ends early when it is back, survives a crash, and is not a retry.
 #[test]
 fn a_network_outage_is_waited_out() {
-    let mut world = World::new(resilient(), [Kind::NetworkError; 2]);
+    let mut world = World::new(resilient(), [FailureKind::NetworkError; 2]);
     world.words = "curl: (6) Could not resolve host: api.anthropic.com";
     world.is_offline = true;
     while !matches!(
@@ -424,7 +424,7 @@ fn a_network_outage_is_waited_out() {
     assert_eq!(world.recovery.wait_purpose(), WaitPurpose::Network);
     world.happen(WaitEnded {
         session: None,
-        by: WaitEndCause::Network,
+        by: EarlyWaitEndCause::Network,
     });
     assert_eq!(
         world.recovery.next_step(world.now),
@@ -441,7 +441,7 @@ fn a_network_outage_is_waited_out() {
 #[test]
 fn a_wrong_host_name_escalates_soon_and_a_providers_does_not() {
     let soon = |words: &'static str| {
-        let mut world = World::new(resilient(), [Kind::NetworkError; 200]);
+        let mut world = World::new(resilient(), [FailureKind::NetworkError; 200]);
         world.words = words;
         while world.recovery.next_step(world.now) != NextSessionStep::Finished
             && world.now.since(world.log[0].at) < Duration::from_secs(600)
@@ -458,7 +458,7 @@ fn a_wrong_host_name_escalates_soon_and_a_providers_does_not() {
 /// A human who resumes a run can set how long to keep retrying.
 #[test]
 fn a_run_can_be_resumed_with_more_time() {
-    let mut world = World::new(standard(), [Kind::ServerError; 40]).run();
+    let mut world = World::new(standard(), [FailureKind::ServerError; 40]).run();
     assert_eq!(world.finished().outcome, RunOutcome::AwaitingHuman);
     world.happen(RunResumed {
         keep_trying_ms: Some(8 * 3_600_000),
@@ -476,7 +476,7 @@ fn a_run_can_be_resumed_with_more_time() {
 /// S0-13, S0-31: a missing login escalates at once.
 #[test]
 fn a_fatal_failure_escalates_without_a_retry() {
-    let world = World::new(standard(), [Kind::AuthRequired]).run();
+    let world = World::new(standard(), [FailureKind::AuthRequired]).run();
     let end = world.finished();
     assert_eq!((end.outcome, end.attempts), (RunOutcome::AwaitingHuman, 1));
     assert_eq!(end.recovery_level, Some(RecoveryLevel::Escalate));
@@ -484,7 +484,11 @@ fn a_fatal_failure_escalates_without_a_retry() {
 
 #[test]
 fn after_a_manual_fix_all_retries_are_available_again() {
-    let failures = [Kind::AuthRequired, Kind::ServerError, Kind::ServerError];
+    let failures = [
+        FailureKind::AuthRequired,
+        FailureKind::ServerError,
+        FailureKind::ServerError,
+    ];
     let mut world = World::new(standard(), failures).run();
     world.happen(RunResumed::unchanged("a person logged in", 1));
     world.happen(EscalationResolved::by_hand(None));
@@ -495,7 +499,7 @@ fn after_a_manual_fix_all_retries_are_available_again() {
 
 #[test]
 fn an_interrupted_attempt_runs_again_and_is_counted_once() {
-    let mut world = World::new(standard(), [Kind::ServerError]);
+    let mut world = World::new(standard(), [FailureKind::ServerError]);
     world.start();
     world.crash();
     let world = world.run();
@@ -513,7 +517,7 @@ fn after_a_usage_limit_the_same_conversation_is_resumed() {
         agent_session: Some("abc".into()),
         ..AttemptUsage::default()
     };
-    world.failures = [(Kind::RateLimitTimed, used)].into();
+    world.failures = [(FailureKind::RateLimitTimed, used)].into();
     while world.recovery.next_step(world.now) != NextSessionStep::Attempt
         || world.recovery.attempt_count() == 0
     {
@@ -539,10 +543,10 @@ fn in_conversation(written: u64) -> AttemptUsage {
 #[test]
 fn after_an_answer_the_conversation_is_resumed_if_it_contains_work() {
     for (kind, written, goes_on) in [
-        (Kind::AuthExpired, 10, true),
-        (Kind::QuotaExhausted, 10, true),
-        (Kind::AuthRequired, 0, false),
-        (Kind::ContextLimit, 10, false),
+        (FailureKind::AuthExpired, 10, true),
+        (FailureKind::QuotaExhausted, 10, true),
+        (FailureKind::AuthRequired, 0, false),
+        (FailureKind::ContextLimit, 10, false),
     ] {
         let mut world = World::new(standard(), []);
         world.failures = [(kind, in_conversation(written))].into();
@@ -558,10 +562,10 @@ fn after_an_answer_the_conversation_is_resumed_if_it_contains_work() {
 #[test]
 fn a_wrong_answer_is_requested_again_in_the_same_conversation() {
     for (kind, written, goes_on) in [
-        (Kind::EmptyOutput, 10, true),
-        (Kind::MissingSections, 10, true),
-        (Kind::EmptyOutput, 0, false),
-        (Kind::ContextLimit, 10, false),
+        (FailureKind::EmptyOutput, 10, true),
+        (FailureKind::MissingSections, 10, true),
+        (FailureKind::EmptyOutput, 0, false),
+        (FailureKind::ContextLimit, 10, false),
     ] {
         let mut world = World::new(standard(), []);
         world.failures = [(kind, in_conversation(written))].into();
@@ -573,8 +577,8 @@ fn a_wrong_answer_is_requested_again_in_the_same_conversation() {
     // Both retries of an empty answer keep the work.
     let mut world = World::new(standard(), []);
     let failures = [
-        (Kind::EmptyOutput, in_conversation(10)),
-        (Kind::EmptyOutput, in_conversation(0)),
+        (FailureKind::EmptyOutput, in_conversation(10)),
+        (FailureKind::EmptyOutput, in_conversation(0)),
     ];
     world.failures = failures.into();
     world.until_attempt(2);
@@ -585,7 +589,7 @@ fn a_wrong_answer_is_requested_again_in_the_same_conversation() {
 #[test]
 fn a_persons_message_is_sent_in_the_conversation() {
     let mut world = World::new(standard(), []);
-    world.failures = [(Kind::AuthExpired, in_conversation(10))].into();
+    world.failures = [(FailureKind::AuthExpired, in_conversation(10))].into();
     let mut world = world.run();
     world.happen(RunResumed::unchanged("a person has seen to it", 1));
     let mut resolved = EscalationResolved::by_hand(None);
@@ -598,7 +602,7 @@ fn a_persons_message_is_sent_in_the_conversation() {
     assert_eq!(plan.user_message.as_deref(), Some("use the other key"));
 }
 
-fn call_failed(session: &crate::SessionId, kind: Kind, decision: Decision) -> CallFailed {
+fn call_failed(session: &crate::SessionId, kind: FailureKind, decision: Decision) -> CallFailed {
     CallFailed {
         session: session.clone(),
         call: "c1".into(),
@@ -624,7 +628,7 @@ fn time_spent_on_retries_in_the_gateway_is_not_granted_again() {
         world.start();
         world.now = world.now.after(half_an_hour * 3);
         world.progress = Some(half_an_hour * 2);
-        let mut failed = world.failed(Kind::ServerError, AttemptUsage::default());
+        let mut failed = world.failed(FailureKind::ServerError, AttemptUsage::default());
         failed.end.failing_since = failing.map(|time| world.now.before(time));
         world.happen(Box::new(failed));
         let history = world.recovery.history().unwrap();
@@ -638,13 +642,13 @@ fn a_conversation_known_only_from_calls_is_resumed_after_a_crash() {
     let mut world = World::new(standard(), []);
     world.start();
     let session = world.recovery.spec().session.clone();
-    let mut decided = World::new(standard(), [Kind::RateLimit]);
+    let mut decided = World::new(standard(), [FailureKind::RateLimit]);
     decided.until_attempt(1);
     let made = decided.log.iter().find_map(|one| match &one.event {
         Event::DecisionMade(made) => Some(made.decision.clone()),
         _ => None,
     });
-    let failed = call_failed(&session, Kind::RateLimit, made.unwrap());
+    let failed = call_failed(&session, FailureKind::RateLimit, made.unwrap());
     assert_eq!(world.recovery.assigned_conversation(), None);
     for conversation in ["ses_1", "ses_2"] {
         world.happen(Box::new(CallFailed {
@@ -663,7 +667,7 @@ fn a_stored_conversation_id_that_is_an_option_is_not_resumed() {
         agent_session: Some("--dangerously-skip-permissions".into()),
         ..AttemptUsage::default()
     };
-    world.failures = [(Kind::RateLimitTimed, used)].into();
+    world.failures = [(FailureKind::RateLimitTimed, used)].into();
     while world.recovery.next_step(world.now) != NextSessionStep::Attempt
         || world.recovery.attempt_count() == 0
     {
@@ -679,7 +683,7 @@ fn the_wait_of_a_held_api_call_survives_a_crash() {
     world.start();
     let until = world.now.after(Duration::from_secs(5400));
     let session = world.recovery.spec().session.clone();
-    let mut decided = World::new(standard(), [Kind::RateLimit]);
+    let mut decided = World::new(standard(), [FailureKind::RateLimit]);
     decided.until_attempt(1);
     let made = decided.log.iter().find_map(|one| match &one.event {
         Event::DecisionMade(made) => Some(made.decision.clone()),
@@ -695,7 +699,7 @@ fn the_wait_of_a_held_api_call_survives_a_crash() {
         world.happen(Box::new(CallFailed {
             call: call.into(),
             fallback,
-            ..call_failed(&session, Kind::RateLimitTimed, decision.clone())
+            ..call_failed(&session, FailureKind::RateLimitTimed, decision.clone())
         }));
         decision.action = RecoveryAction::Retry {
             until: until.after(Duration::from_secs(60)),
@@ -716,7 +720,7 @@ fn the_wait_of_a_held_api_call_survives_a_crash() {
 
 /// Creates a failed call that is held for some time.
 fn call_held_for(world: &World, delay: Duration) -> CallFailed {
-    let mut decided = World::new(standard(), [Kind::RateLimit]);
+    let mut decided = World::new(standard(), [FailureKind::RateLimit]);
     decided.until_attempt(1);
     let made = decided.log.iter().find_map(|one| match &one.event {
         Event::DecisionMade(made) => Some(made.decision.clone()),
@@ -726,20 +730,23 @@ fn call_held_for(world: &World, delay: Duration) -> CallFailed {
     let until = world.now.after(delay);
     decision.action = RecoveryAction::Retry { until, delay };
     let session = &world.recovery.spec().session;
-    call_failed(session, Kind::RateLimitTimed, decision)
+    call_failed(session, FailureKind::RateLimitTimed, decision)
 }
 
 /// What ended an earlier wait does not end this one.
 #[test]
 fn the_wait_of_a_held_api_call_begins_when_its_attempt_was_interrupted() {
     let hour = Duration::from_secs(3600);
-    for failures in [vec![], vec![(Kind::NetworkError, AttemptUsage::default())]] {
+    for failures in [
+        vec![],
+        vec![(FailureKind::NetworkError, AttemptUsage::default())],
+    ] {
         let mut world = World::new(resilient(), []);
         world.failures = failures.into();
         if !world.failures.is_empty() {
             world.until_attempt(1);
             let session = Some(world.recovery.spec().session.clone());
-            let by = WaitEndCause::Network;
+            let by = EarlyWaitEndCause::Network;
             world.happen(WaitEnded { session, by });
         }
         world.start();
@@ -770,7 +777,7 @@ fn a_held_api_call_that_a_person_released_is_not_waited_for_after_a_crash() {
     world.start();
     world.happen(Box::new(call_held_for(&world, Duration::from_secs(5400))));
     let session = Some(world.recovery.spec().session.clone());
-    let by = WaitEndCause::Person;
+    let by = EarlyWaitEndCause::Person;
     world.happen(WaitEnded { session, by });
     world.crash();
     assert!(world.step(), "the interruption is noted");
@@ -784,13 +791,13 @@ fn a_held_api_call_that_a_person_released_is_not_waited_for_after_a_crash() {
 #[test]
 fn a_lost_conversation_is_replaced_at_once() {
     let mut world = World::new(standard(), []);
-    world.failures = [(Kind::RateLimitTimed, in_conversation(10))].into();
+    world.failures = [(FailureKind::RateLimitTimed, in_conversation(10))].into();
     world.until_attempt(1);
     assert_eq!(world.recovery.next_attempt().resume.as_deref(), Some("abc"));
     world.start();
     let failed = AttemptFailed {
         lost_conversation: true,
-        ..world.failed(Kind::InvalidArguments, AttemptUsage::default())
+        ..world.failed(FailureKind::InvalidArguments, AttemptUsage::default())
     };
     world.happen(Box::new(failed));
     assert_eq!(
@@ -814,7 +821,7 @@ fn after_a_repair_only_the_failed_check_runs_again() {
             stdout: String::new(),
             stderr: String::new(),
         }),
-        ..world.failed(Kind::MissingDependency, AttemptUsage::default())
+        ..world.failed(FailureKind::MissingDependency, AttemptUsage::default())
     };
     world.happen(Box::new(failed));
     while world.recovery.pending_repair().is_some() || world.repairs.all().is_empty() {
@@ -838,7 +845,7 @@ fn changes_accumulate_from_attempt_to_attempt() {
     let policy = standard()
         .with_json(&serde_json::json!({"kinds": {"timeout": {"maxRetries": 3}}}))
         .unwrap();
-    let mut world = World::new(&policy, [Kind::Timeout; 3]);
+    let mut world = World::new(&policy, [FailureKind::Timeout; 3]);
     let mut timeouts = Vec::new();
     while world.recovery.next_step(world.now) != NextSessionStep::Finished {
         if world.recovery.next_step(world.now) == NextSessionStep::Attempt {
@@ -855,7 +862,7 @@ fn changes_accumulate_from_attempt_to_attempt() {
 /// S3-38: after an approved repair that helped, the session continues.
 #[test]
 fn an_approved_repair_runs_before_any_other_strategy() {
-    let world = World::new(standard(), [Kind::MissingDependency]);
+    let world = World::new(standard(), [FailureKind::MissingDependency]);
     let world = world.offering([(GRANTED, 0)]).run();
     assert_eq!(world.finished().outcome, RunOutcome::Recovered);
     assert_eq!(world.finished().attempts, 2);
@@ -865,7 +872,10 @@ fn an_approved_repair_runs_before_any_other_strategy() {
 
 #[test]
 fn the_agent_is_not_called_again_if_the_repair_itself_failed() {
-    let failures = [Kind::MissingDependency, Kind::MissingDependency];
+    let failures = [
+        FailureKind::MissingDependency,
+        FailureKind::MissingDependency,
+    ];
     let world = World::new(standard(), failures);
     let world = world.offering([(GRANTED, 1), (GRANTED, 0)]).run();
     let names: Vec<_> = world.log.iter().map(|one| one.event.name()).collect();
@@ -879,7 +889,7 @@ fn the_agent_is_not_called_again_if_the_repair_itself_failed() {
 #[test]
 fn a_repair_someone_waits_for_escalates_at_once_and_any_other_last() {
     let asked = |leave| {
-        let world = World::new(standard(), [Kind::CliCrash; 9]).offering([(leave, 0)]);
+        let world = World::new(standard(), [FailureKind::CliCrash; 9]).offering([(leave, 0)]);
         let world = world.run();
         let mut made = world.log.iter().filter_map(|one| match &one.event {
             Event::DecisionMade(made) => Some(&made.decision),
@@ -901,7 +911,7 @@ fn a_repair_someone_waits_for_escalates_at_once_and_any_other_last() {
 
 #[test]
 fn an_approved_repair_runs_once_and_then_the_attempt_starts() {
-    let world = World::new(standard(), [Kind::MissingDependency]);
+    let world = World::new(standard(), [FailureKind::MissingDependency]);
     let mut world = world.offering([(RepairPermission::AskNow, 0)]).run();
     assert_eq!(world.finished().outcome, RunOutcome::AwaitingHuman);
     world.happen(RunResumed::unchanged("a person said yes", 1));
@@ -924,7 +934,7 @@ fn an_approved_repair_runs_once_and_then_the_attempt_starts() {
 /// An approved repair that cannot be run is an ordinary failure, and the session continues.
 #[test]
 fn an_approved_repair_that_cannot_run_does_not_stop_the_session() {
-    let world = World::new(standard(), [Kind::MissingDependency]);
+    let world = World::new(standard(), [FailureKind::MissingDependency]);
     let mut world = world.offering([(RepairPermission::AskNow, 0)]).run();
     world.offers.clear();
     world.happen(RunResumed::unchanged("a person said yes", 1));
@@ -953,7 +963,7 @@ fn an_approved_repair_that_cannot_run_does_not_stop_the_session() {
 
 #[test]
 fn an_interrupted_repair_is_not_run_again() {
-    let world = World::new(standard(), [Kind::MissingDependency]);
+    let world = World::new(standard(), [FailureKind::MissingDependency]);
     let world = world.offering([(GRANTED, CRASH)]).run();
     assert_eq!(world.finished().outcome, RunOutcome::Recovered);
     let started = |one: &&EventRecord| matches!(one.event, Event::RepairStarted(_));
@@ -962,7 +972,7 @@ fn an_interrupted_repair_is_not_run_again() {
 
 #[test]
 fn a_transient_failure_is_retried_before_a_repair() {
-    let world = World::new(standard(), [Kind::NetworkError; 2]);
+    let world = World::new(standard(), [FailureKind::NetworkError; 2]);
     let world = world.offering([(GRANTED, 0)]).run();
     let started = |one: &EventRecord| matches!(one.event, Event::RepairStarted(_));
     assert!(!world.log.iter().any(started));
@@ -972,11 +982,11 @@ proptest! {
     /// Whatever fails and wherever it crashes: a replay gives the same state, and every run ends.
     #[test]
     fn replay_equals_live_and_every_run_ends(
-        failures in proptest::collection::vec(0..Kind::ALL.len(), 0..40),
+        failures in proptest::collection::vec(0..FailureKind::ALL.len(), 0..40),
         crashes in proptest::collection::vec(0..60_usize, 0..6),
         offers in proptest::collection::vec((0..3_u8, 0..2_i32), 0..6),
     ) {
-        let kinds = failures.into_iter().map(|at| Kind::ALL[at]).filter(|kind| *kind != Kind::None);
+        let kinds = failures.into_iter().map(|at| FailureKind::ALL[at]).filter(|kind| *kind != FailureKind::None);
         let leave = |number| match number {
             0 => GRANTED,
             1 => RepairPermission::AskNow,
@@ -1002,7 +1012,7 @@ proptest! {
 #[test]
 fn consecutive_crashes_are_reset_by_a_sign_of_health() {
     let policy = template("standard").unwrap();
-    let mut world = World::new(policy, [Kind::ServerError]);
+    let mut world = World::new(policy, [FailureKind::ServerError]);
     let crash = |world: &mut World, progressed: bool| {
         world.start();
         let session = world.recovery.spec().session.clone();
@@ -1029,7 +1039,7 @@ fn consecutive_crashes_are_reset_by_a_sign_of_health() {
     assert_eq!(consecutive_crashes(&world.log), 1);
     world
         .failures
-        .push_back((Kind::ServerError, AttemptUsage::default()));
+        .push_back((FailureKind::ServerError, AttemptUsage::default()));
     world.progress = Some(Duration::ZERO);
     world.attempt();
     assert_eq!(consecutive_crashes(&world.log), 0);

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::masked_prompt::MaskedPrompt;
+use super::masked_prompt::NormalizedPrompt;
 use crate::time::Timestamp;
 
 /// A group of attempts with the same analytics key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AttemptCount<'a> {
+pub struct AttemptGroupCount<'a> {
     /// The time when they ended, used by UTC day.
     pub at: Timestamp,
     /// The project root; empty if there is none.
@@ -40,10 +40,10 @@ pub struct FailureMessageCount {
 
 /// A prompt pattern with its failure count.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct PromptPatternCount {
+pub struct NormalizedPromptFailureCount {
     /// The pattern.
     #[serde(flatten)]
-    pub pattern: MaskedPrompt,
+    pub pattern: NormalizedPrompt,
     /// The number of failures.
     pub count: u64,
 }
@@ -72,7 +72,7 @@ pub struct FailureAnalytics {
     /// Failures by project root.
     pub by_project: BTreeMap<String, u64>,
     /// The prompts that failed most, most frequent first.
-    pub by_prompt_pattern: Vec<PromptPatternCount>,
+    pub by_prompt_pattern: Vec<NormalizedPromptFailureCount>,
     /// The most frequent messages, most frequent first.
     pub top_error_messages: Vec<FailureMessageCount>,
     /// The share of failed attempts, from 0 to 1, by day (UTC).
@@ -83,7 +83,7 @@ pub struct FailureAnalytics {
 
 impl FailureAnalytics {
     /// Adds attempts, successful or not: the daily rate needs both.
-    pub fn record(&mut self, tried: &AttemptCount<'_>) {
+    pub fn record(&mut self, tried: &AttemptGroupCount<'_>) {
         // The day of an RFC 3339 timestamp is its first ten characters.
         let mut day = tried.at.to_string();
         day.truncate(10);
@@ -112,8 +112,8 @@ impl FailureAnalytics {
 mod tests {
     use super::*;
 
-    fn tried(day: i64, kind: Option<&str>, count: u64) -> AttemptCount<'_> {
-        AttemptCount {
+    fn tried(day: i64, kind: Option<&str>, count: u64) -> AttemptGroupCount<'_> {
+        AttemptGroupCount {
             at: Timestamp::from_seconds(1_794_777_000 + day * 86_400),
             project: "/home/me/shop",
             model: "claude-sonnet-5-5",
@@ -133,8 +133,8 @@ mod tests {
                 fingerprint: "rate_limit:1".into(),
                 last_seen: Timestamp::from_seconds(1_794_777_000),
             }],
-            by_prompt_pattern: vec![PromptPatternCount {
-                pattern: MaskedPrompt {
+            by_prompt_pattern: vec![NormalizedPromptFailureCount {
+                pattern: NormalizedPrompt {
                     role: Some("builder".into()),
                     template: "Build <path>".into(),
                 },

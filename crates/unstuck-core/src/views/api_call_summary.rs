@@ -3,12 +3,12 @@
 use serde::Serialize;
 
 use crate::event::{ApiCallRecord, CallFailed, Event, EventRecord, SkippedUpstream};
-use crate::failure::Kind;
+use crate::failure::FailureKind;
 use crate::time::Timestamp;
 
 /// An API call that needed recovery.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ApiCallSummary {
+pub struct ApiCallRecoverySummary {
     /// The id of the call.
     pub id: String,
     /// The failed API attempts.
@@ -34,7 +34,7 @@ pub struct FailedApiAttempt {
     /// The HTTP status, if there was a response.
     pub status: Option<u16>,
     /// The failure kind.
-    pub kind: Kind,
+    pub kind: FailureKind,
     /// The failure message, in one sentence.
     pub message: String,
     /// The reason of the decision, in one sentence.
@@ -64,7 +64,7 @@ impl FailedApiAttempt {
     }
 }
 
-impl ApiCallSummary {
+impl ApiCallRecoverySummary {
     /// Returns the time of the first failure, or of the request.
     pub fn started_at(&self) -> Option<Timestamp> {
         let asked = self.finished.as_ref().map(|end| end.at);
@@ -73,7 +73,7 @@ impl ApiCallSummary {
 }
 
 /// Applies an event to the calls; adds a call if it is new.
-pub(super) fn apply(calls: &mut Vec<ApiCallSummary>, recorded: &EventRecord) {
+pub(super) fn apply(calls: &mut Vec<ApiCallRecoverySummary>, recorded: &EventRecord) {
     match &recorded.event {
         Event::CallFailed(failed) => {
             let failed_try = FailedApiAttempt::from_event(failed, recorded.at);
@@ -87,10 +87,13 @@ pub(super) fn apply(calls: &mut Vec<ApiCallSummary>, recorded: &EventRecord) {
 }
 
 /// Returns the summary of a call; creates it if it is new.
-fn summary_of<'a>(calls: &'a mut Vec<ApiCallSummary>, id: &str) -> &'a mut ApiCallSummary {
+fn summary_of<'a>(
+    calls: &'a mut Vec<ApiCallRecoverySummary>,
+    id: &str,
+) -> &'a mut ApiCallRecoverySummary {
     let known = calls.iter().rposition(|one| one.id == id);
     let place = known.unwrap_or_else(|| {
-        calls.push(ApiCallSummary {
+        calls.push(ApiCallRecoverySummary {
             id: id.to_owned(),
             failed_attempts: Vec::new(),
             finished: None,

@@ -4,7 +4,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::run_projection::RunProjection;
-use super::session_status::SessionStatus;
+use super::session_status::SessionStatusSummary;
 use crate::event::{Event, EventRecord};
 
 /// An event with the state of its session after it, or of its run if it belongs to no session.
@@ -13,7 +13,7 @@ pub struct EventWithState {
     /// The event.
     pub record: EventRecord,
     /// The state after the event.
-    pub state: SessionStatus,
+    pub state: SessionStatusSummary,
 }
 
 impl Serialize for EventWithState {
@@ -30,11 +30,11 @@ impl Serialize for EventWithState {
 
 impl RunProjection {
     /// Returns the state of an event's session or run in this projection, with a live supervisor: one wrote the event.
-    pub fn event_status(&self, event: &Event) -> SessionStatus {
+    pub fn event_status(&self, event: &Event) -> SessionStatusSummary {
         let session = event.session().and_then(|id| self.session(Some(id)));
         match session {
-            Some(session) => SessionStatus::for_session(session, false),
-            None => SessionStatus::for_run(&self.summary, true),
+            Some(session) => SessionStatusSummary::for_session(session, false),
+            None => SessionStatusSummary::for_run(&self.summary, true),
         }
     }
 

@@ -2,20 +2,20 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent::{Agents, Invocation, PromptSource};
+use crate::agent::{Agents, ParsedAgentCommandLine, PromptSource};
 use crate::diagnosis::mask_text;
 use crate::event::SessionStarted;
 
 /// A masked prompt and the role that it was for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct MaskedPrompt {
+pub struct NormalizedPrompt {
     /// The role in a pipeline.
     pub role: Option<String>,
     /// The prompt with numbers, paths, ids and quoted words masked; the command line if the prompt is unknown.
     pub template: String,
 }
 
-impl MaskedPrompt {
+impl NormalizedPrompt {
     /// The maximum length of a template, in characters.
     pub const MAX_LEN: usize = 200;
 
@@ -27,7 +27,7 @@ impl MaskedPrompt {
     /// Creates the pattern of a command line; the prompt is only known for recognized agents.
     pub fn from_command(command: &[String], agent: Option<&str>) -> Self {
         let agent = agent.and_then(|id| Agents::built_in().get(id));
-        let prompt = agent.map(|agent| Invocation::parse(agent, command).prompt());
+        let prompt = agent.map(|agent| ParsedAgentCommandLine::parse(agent, command).prompt());
         let template = match prompt {
             Some(PromptSource::Text(text)) => Self::mask(&text),
             _ => Self::mask(&command.join(" ")),
@@ -58,7 +58,7 @@ mod tests {
 
     fn template(command: &[&str], agent: Option<&str>) -> String {
         let command: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
-        MaskedPrompt::from_command(&command, agent).template
+        NormalizedPrompt::from_command(&command, agent).template
     }
 
     #[test]
@@ -84,6 +84,6 @@ mod tests {
     #[test]
     fn a_long_prompt_is_truncated() {
         let told = template(&["claude", "-p", &"ä ".repeat(9000)], Some("claude"));
-        assert_eq!(told.chars().count(), MaskedPrompt::MAX_LEN);
+        assert_eq!(told.chars().count(), NormalizedPrompt::MAX_LEN);
     }
 }

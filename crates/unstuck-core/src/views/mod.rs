@@ -13,15 +13,18 @@ mod unreported_usage;
 mod wait_state;
 
 pub use analytics::{
-    AttemptCount, DailyAttemptCount, FailureAnalytics, FailureMessageCount, PromptPatternCount,
+    AttemptGroupCount, DailyAttemptCount, FailureAnalytics, FailureMessageCount,
+    NormalizedPromptFailureCount,
 };
-pub use api_call_summary::{ApiCallSummary, FailedApiAttempt};
+pub use api_call_summary::{ApiCallRecoverySummary, FailedApiAttempt};
 pub use event_with_state::EventWithState;
-pub use masked_prompt::MaskedPrompt;
+pub use masked_prompt::NormalizedPrompt;
 pub use run_projection::RunProjection;
 pub use run_summary::{RunStatus, RunSummary};
 pub use run_timeline::{AttemptOutcome, AttemptView, RepairView, RunTimeline};
-pub use session_status::{Actor, NextAction, NextActionAndTime, SessionStatus};
+pub use session_status::{
+    NextActionActor, NextActionAndTime, SessionNextAction, SessionStatusSummary,
+};
 pub use session_summary::SessionSummary;
 pub use unreported_usage::UsageGap;
 pub use wait_state::{HeldApiCall, WaitState};
@@ -33,7 +36,7 @@ use crate::time::Timestamp;
 
 /// One line of `episodes.jsonl`: the attempts for one goal and their outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct EpisodeRecord {
+pub struct GoalEpisodeRecord {
     /// The id of the episode.
     pub episode_id: String,
     /// The time of the end.
@@ -74,7 +77,7 @@ mod tests {
     fn older_records_load_without_retry_count_and_recovery_level() {
         let line = r#"{"episode_id":"e1","timestamp":"2026-11-15T21:30:00Z","goal_id":"g","success":true,
             "cost_usd":0.5,"duration_seconds":12.5,"checkpoints_triggered":[],"error":null,"notes":"fine"}"#;
-        let episode: EpisodeRecord = serde_json::from_str(line).unwrap();
+        let episode: GoalEpisodeRecord = serde_json::from_str(line).unwrap();
         assert_eq!((episode.retry_count, episode.recovery_level), (0, None));
         assert_eq!(episode.notes.as_deref(), Some("fine"));
     }
@@ -84,7 +87,7 @@ mod tests {
     fn new_records_hold_the_count_and_the_level() {
         let line = r#"{"episode_id":"e1","timestamp":"2026-11-15T21:30:00Z","goal_id":"g","success":false,
             "retry_count":3,"recovery_level":"escalate"}"#;
-        let episode: EpisodeRecord = serde_json::from_str(line).unwrap();
+        let episode: GoalEpisodeRecord = serde_json::from_str(line).unwrap();
         let json = serde_json::to_value(&episode).unwrap();
         assert_eq!(json["retry_count"], 3);
         assert_eq!(json["recovery_level"], "escalate");

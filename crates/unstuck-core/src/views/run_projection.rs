@@ -5,7 +5,7 @@ use super::session_summary::SessionSummary;
 use crate::escalation::OpenEscalations;
 use crate::event::{Event, EventRecord, RunStarted, SessionId};
 use crate::money::known_cost;
-use crate::pipeline::Pipeline;
+use crate::pipeline::PipelineState;
 use crate::session_state::RepairStates;
 
 /// A run with all its sessions.
@@ -18,7 +18,7 @@ pub struct RunProjection {
     /// The sessions, in start order.
     pub sessions: Vec<SessionSummary>,
     /// The pipeline, if it is one.
-    pub pipeline: Option<Pipeline>,
+    pub pipeline: Option<PipelineState>,
     /// The repairs.
     pub repairs: RepairStates,
     /// The open escalations.
@@ -37,7 +37,7 @@ impl RunProjection {
             run: (**run).clone(),
             summary: RunSummary::from_first_event(first)?,
             sessions: SessionSummary::from_events(std::slice::from_ref(first)),
-            pipeline: Pipeline::from_first_event(first),
+            pipeline: PipelineState::from_first_event(first),
             repairs,
             open_escalations: OpenEscalations::default(),
         })

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::wait_state::{HeldApiCall, WaitState};
 use crate::decision::{ModelSwitch, ModelSwitchReason};
 use crate::event::{AttemptEnd, Event, EventRecord, RunId, RunOutcome, RunStarted};
-use crate::failure::{Kind, RecoveryLevel};
+use crate::failure::{FailureKind, RecoveryLevel};
 use crate::time::Timestamp;
 
 /// The status of a run.
@@ -127,7 +127,7 @@ pub struct RunSummary {
     /// The status.
     pub status: RunStatus,
     /// The kind of the latest failure.
-    pub kind: Option<Kind>,
+    pub kind: Option<FailureKind>,
     /// The highest recovery level reached.
     pub recovery_level: Option<RecoveryLevel>,
     /// The start time.

@@ -7,14 +7,13 @@ use serde::Serialize;
 use crate::decision::ModelSwitch;
 use crate::diagnosis::Diagnosis;
 use crate::event::{
-    ApprovalSource, AttemptCause, AttemptEnd, AttemptStarted, AttemptUsage, DecisionMade,
-    EscalationOpened, EscalationResolved, Event, EventRecord, ModelSwitched, OutputExcerpt,
-    RepairProposed, RepairSandboxReport, RoleInstance, RunStarted, SessionId, SessionSpec,
-    WaitStarted,
+    ApprovalSource, AttemptEnd, AttemptStarted, AttemptUsage, DecisionMade, EscalationOpened,
+    EscalationResolved, Event, EventRecord, ModelSwitched, OutputExcerpt, RepairProposed,
+    RepairSandboxReport, RetryCause, RoleInstance, RunStarted, SessionId, SessionSpec, WaitStarted,
 };
 use crate::time::Timestamp;
 
-use super::api_call_summary::{self, ApiCallSummary};
+use super::api_call_summary::{self, ApiCallRecoverySummary};
 use super::run_summary::RunSummary;
 use super::session_summary::SessionSummary;
 
@@ -75,7 +74,7 @@ pub struct AttemptView {
     pub model: Option<String>,
     /// The cause of the attempt.
     #[serde(rename = "cause", alias = "answering")]
-    pub cause: Option<AttemptCause>,
+    pub cause: Option<RetryCause>,
     /// The changes in this attempt, as text.
     pub changes: Vec<String>,
     /// The work tree before the attempt, as the id of a git tree.
@@ -101,7 +100,7 @@ pub struct AttemptView {
     pub decision: Option<DecisionMade>,
     /// The API calls that needed recovery, as the gateway saw them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub calls: Vec<ApiCallSummary>,
+    pub calls: Vec<ApiCallRecoverySummary>,
     /// The model switches by the gateway during the attempt.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[serde(rename = "gateway_model_switches", alias = "moved")]
@@ -171,7 +170,7 @@ pub struct RunTimeline {
     pub attempts: Vec<AttemptView>,
     /// The API calls that needed recovery and belong to no attempt: those of a client's own session.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub calls: Vec<ApiCallSummary>,
+    pub calls: Vec<ApiCallRecoverySummary>,
     /// The model switches that belong to no attempt.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[serde(rename = "model_switches", alias = "moved")]

@@ -6,16 +6,16 @@ use super::run_summary::{RunStatus, RunSummary};
 use super::session_summary::SessionSummary;
 use super::wait_state::WaitState;
 use crate::diagnosis::RetryAfterSource;
-use crate::failure::Kind;
+use crate::failure::FailureKind;
 use crate::time::Timestamp;
 
 /// The state of a session or run in five fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SessionStatus {
+pub struct SessionStatusSummary {
     /// The state.
     pub state: RunStatus,
     /// The failure kind that led to the state; none if no failure did.
-    pub reason: Option<Kind>,
+    pub reason: Option<FailureKind>,
     /// The end of the wait, while there is one.
     pub until: Option<Timestamp>,
     /// The source of the end of the wait, while there is one.
@@ -29,9 +29,9 @@ pub struct SessionStatus {
 pub struct NextActionAndTime {
     /// The actor.
     #[serde(alias = "who")]
-    pub actor: Actor,
+    pub actor: NextActionActor,
     /// The action.
-    pub action: NextAction,
+    pub action: SessionNextAction,
     /// The time, if known.
     pub at: Option<Timestamp>,
 }
@@ -39,7 +39,7 @@ pub struct NextActionAndTime {
 /// The actor of the next action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Actor {
+pub enum NextActionActor {
     /// The agent or command itself.
     Agent,
     /// The unstuck process that supervises it.
@@ -50,7 +50,7 @@ pub enum Actor {
     Human,
 }
 
-impl Actor {
+impl NextActionActor {
     /// All actors.
     pub const ALL: [Self; 4] = [Self::Agent, Self::Unstuck, Self::Gateway, Self::Human];
 
@@ -68,7 +68,7 @@ impl Actor {
 /// The next action in a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum NextAction {
+pub enum SessionNextAction {
     /// The agent works.
     Work,
     /// The failed operation is retried.
@@ -81,7 +81,7 @@ pub enum NextAction {
     Resume,
 }
 
-impl NextAction {
+impl SessionNextAction {
     /// All actions.
     pub const ALL: [Self; 5] = [
         Self::Work,
@@ -106,12 +106,12 @@ impl NextAction {
 /// The inputs of the five fields.
 struct StatusInputs<'a> {
     status: RunStatus,
-    kind: Option<Kind>,
+    kind: Option<FailureKind>,
     until: Option<Timestamp>,
     wait: &'a WaitState,
 }
 
-impl SessionStatus {
+impl SessionStatusSummary {
     /// Returns the state of a run; `is_alive` is true if a process supervises it.
     pub fn for_run(view: &RunSummary, is_alive: bool) -> Self {
         let is_orphaned = view.finished.is_none() && !is_alive;
@@ -144,19 +144,29 @@ impl SessionStatus {
         let call = facts.wait.next_call();
         let step = |actor, action, at| Some(NextActionAndTime { actor, action, at });
         let next = match state {
-            RunStatus::Running => step(Actor::Agent, NextAction::Work, None),
-            RunStatus::Waiting if call.is_some() => {
-                step(Actor::Gateway, NextAction::Retry, facts.until)
-            }
-            RunStatus::Waiting if facts.wait.is_parked => {
-                step(Actor::Unstuck, NextAction::Probe, facts.until)
-            }
-            RunStatus::Waiting => step(Actor::Unstuck, NextAction::Retry, facts.until),
-            RunStatus::AwaitingHuman => {
-                step(Actor::Human, NextAction::Answer, facts.wait.answer_by)
-            }
+            RunStatus::Running => step(NextActionActor::Agent, SessionNextAction::Work, None),
+            RunStatus::Waiting if call.is_some() => step(
+                NextActionActor::Gateway,
+                SessionNextAction::Retry,
+                facts.until,
+            ),
+            RunStatus::Waiting if facts.wait.is_parked => step(
+                NextActionActor::Unstuck,
+                SessionNextAction::Probe,
+                facts.until,
+            ),
+            RunStatus::Waiting => step(
+                NextActionActor::Unstuck,
+                SessionNextAction::Retry,
+                facts.until,
+            ),
+            RunStatus::AwaitingHuman => step(
+                NextActionActor::Human,
+                SessionNextAction::Answer,
+                facts.wait.answer_by,
+            ),
             RunStatus::Interrupted | RunStatus::Crashed => {
-                step(Actor::Human, NextAction::Resume, None)
+                step(NextActionActor::Human, SessionNextAction::Resume, None)
             }
             RunStatus::Succeeded | RunStatus::Recovered | RunStatus::Failed => None,
         };

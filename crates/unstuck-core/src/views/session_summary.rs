@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::EpisodeRecord;
+use super::GoalEpisodeRecord;
 use super::run_summary::RunStatus;
 use super::wait_state::{HeldApiCall, WaitState};
 use crate::decision::ModelSwitchReason;
@@ -11,7 +11,7 @@ use crate::event::{
     AttemptEnd, AttemptFailed, Event, EventRecord, RoleInstance, RunFinished, SessionId,
     SessionSpec,
 };
-use crate::failure::{Kind, RecoveryLevel};
+use crate::failure::{FailureKind, RecoveryLevel};
 use crate::money::known_cost;
 use crate::time::Timestamp;
 
@@ -48,7 +48,7 @@ pub struct SessionSummary {
     #[serde(rename = "is_hiccup")]
     pub was_escalated: bool,
     /// The kind of the latest failure.
-    pub last_error: Option<Kind>,
+    pub last_error: Option<FailureKind>,
     /// The highest recovery level reached.
     pub recovery_level: Option<RecoveryLevel>,
     /// The known cost in USD.
@@ -285,11 +285,11 @@ impl SessionSummary {
     }
 
     /// Returns the summary as a line of `episodes.jsonl`.
-    pub fn to_episode(&self, run: &str, end: &RunFinished, at: Timestamp) -> EpisodeRecord {
+    pub fn to_episode(&self, run: &str, end: &RunFinished, at: Timestamp) -> GoalEpisodeRecord {
         let failed = self.diagnosis.as_ref();
         let failed = failed.filter(|_| !end.outcome.is_success());
         let goal = self.part.as_ref().map(|part| part.role.as_str());
-        EpisodeRecord {
+        GoalEpisodeRecord {
             episode_id: match &self.part {
                 Some(_) => format!("{}-{}", self.id.as_str(), self.attempts),
                 None => format!("{run}-{}", self.attempts),

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::decision::{RereadCost, WaitPurpose};
 use crate::diagnosis::{Diagnosis, RetryAfterSource};
 use crate::event::{CallFailed, CallHeld, WaitStarted};
-use crate::failure::Kind;
+use crate::failure::FailureKind;
 use crate::time::Timestamp;
 
 /// The maximum number of held calls that are tracked per session; the latest are kept.
@@ -44,7 +44,7 @@ pub struct HeldApiCall {
     pub until: Timestamp,
     /// The failure kind that it waits out, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kind: Option<Kind>,
+    pub kind: Option<FailureKind>,
     /// The source of the end of the wait.
     pub source: RetryAfterSource,
 }

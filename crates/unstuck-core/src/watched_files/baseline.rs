@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 /// The accepted parts of watched files, by path relative to the project root.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct AcceptedFileParts(pub BTreeMap<String, AcceptedFilePart>);
+pub struct WatchedFileBaseline(pub BTreeMap<String, AcceptedWatchedFilePart>);
 
 /// One accepted part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AcceptedFilePart {
+pub struct AcceptedWatchedFilePart {
     /// The SHA-256 of the part, in hexadecimal.
     pub hash: String,
     /// An excerpt of its text without secrets, for showing a difference.
@@ -19,9 +19,9 @@ pub struct AcceptedFilePart {
     pub excerpt: String,
 }
 
-impl AcceptedFileParts {
+impl WatchedFileBaseline {
     /// Returns the accepted part of a file; none if there is none.
-    pub fn get(&self, path: &str) -> Option<&AcceptedFilePart> {
+    pub fn get(&self, path: &str) -> Option<&AcceptedWatchedFilePart> {
         self.0.get(path)
     }
 

@@ -1,10 +1,10 @@
 //! The tools, directories and executed files of a command.
 
-use super::knowledge::{InterpreterSpec, ToolWatchedFiles, WatchedFileKnowledge};
+use super::knowledge::{InterpreterSpec, ToolFileKnowledge, ToolWatchedFiles};
 
 /// One command and its arguments, without quotes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SingleCommand {
+pub struct ShellCommandWords {
     /// Its words.
     pub words: Vec<String>,
 }
@@ -24,13 +24,13 @@ pub struct CommandToolsAndFiles<'k> {
     pub scripts: Vec<String>,
 }
 
-impl SingleCommand {
+impl ShellCommandWords {
     pub(super) fn new(words: Vec<String>) -> Self {
         Self { words }
     }
 
     /// Returns its usage.
-    pub fn usage<'k>(&self, known: &'k WatchedFileKnowledge) -> CommandToolsAndFiles<'k> {
+    pub fn usage<'k>(&self, known: &'k ToolFileKnowledge) -> CommandToolsAndFiles<'k> {
         let Some(at) = self.program_position(known) else {
             return CommandToolsAndFiles::default();
         };
@@ -64,7 +64,7 @@ impl SingleCommand {
     }
 
     /// Returns the index of the program that is actually run.
-    fn program_position(&self, known: &WatchedFileKnowledge) -> Option<usize> {
+    fn program_position(&self, known: &ToolFileKnowledge) -> Option<usize> {
         let starts_another = |word: &str| {
             known
                 .wrappers
@@ -87,7 +87,7 @@ impl SingleCommand {
 }
 
 impl<'k> CommandToolsAndFiles<'k> {
-    fn add_tools(&mut self, known: &'k WatchedFileKnowledge, name: &str, arguments: &[String]) {
+    fn add_tools(&mut self, known: &'k ToolFileKnowledge, name: &str, arguments: &[String]) {
         let own = known.tools_named(name, arguments);
         let is_interpreter = known.interpreter_named(name).is_some();
         let carries = |word: &String| known.continuation_words.contains(word) || word == "-m";
@@ -101,7 +101,7 @@ impl<'k> CommandToolsAndFiles<'k> {
         self.tools.extend(own);
     }
 
-    fn add_files(&mut self, known: &WatchedFileKnowledge, name: &str, arguments: &[String]) {
+    fn add_files(&mut self, known: &ToolFileKnowledge, name: &str, arguments: &[String]) {
         if let Some(interpreter) = known.interpreter_named(name) {
             self.add_interpreted_files(known, interpreter, arguments);
         }
@@ -130,7 +130,7 @@ impl<'k> CommandToolsAndFiles<'k> {
     /// Adds the files that an interpreter executes: values of its options, and the first word that is not an option.
     fn add_interpreted_files(
         &mut self,
-        known: &WatchedFileKnowledge,
+        known: &ToolFileKnowledge,
         by: &InterpreterSpec,
         arguments: &[String],
     ) {

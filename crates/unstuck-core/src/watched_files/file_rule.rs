@@ -13,7 +13,7 @@ use super::{config_value, value_path, xml_element_removal};
 /// The rule for the relevant part of a file; the whole file by default.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct RelevantPartRule {
+pub struct WatchedFilePartRule {
     /// The matching file names.
     pub names: Vec<String>,
     /// Excluded names.
@@ -68,7 +68,7 @@ enum FileFormat {
     Lock,
 }
 
-impl RelevantPartRule {
+impl WatchedFilePartRule {
     /// Returns true if the later relevant part differs from the earlier one in nothing that matters: in a lockfile,
     /// packages may be removed, and packages of the same registries may be added.
     pub fn allows_change(&self, before: &str, after: &str) -> bool {

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use serde::Deserialize;
 
-use super::file_rule::RelevantPartRule;
+use super::file_rule::WatchedFilePartRule;
 use super::regex_pattern::RegexPattern;
 
 const BUILT_IN: &str = include_str!("../../data/watched_files.toml");
@@ -12,7 +12,7 @@ const BUILT_IN: &str = include_str!("../../data/watched_files.toml");
 /// Knowledge about tools and their files.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct WatchedFileKnowledge {
+pub struct ToolFileKnowledge {
     /// Programs that do not execute their arguments.
     pub harmless: Vec<String>,
     /// Programs that only start another one.
@@ -32,11 +32,11 @@ pub struct WatchedFileKnowledge {
     /// Tools and their files.
     pub tool: Vec<ToolWatchedFiles>,
     /// Files that tools write themselves.
-    pub self_written: Vec<SelfWrittenFiles>,
+    pub self_written: Vec<ToolWrittenFiles>,
     /// The rules for the relevant parts of files.
-    pub file: Vec<RelevantPartRule>,
+    pub file: Vec<WatchedFilePartRule>,
     #[serde(skip)]
-    whole: RelevantPartRule,
+    whole: WatchedFilePartRule,
 }
 
 /// A program that executes the files it is given.
@@ -58,7 +58,7 @@ pub struct InterpreterSpec {
 /// Files that some tools write themselves.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct SelfWrittenFiles {
+pub struct ToolWrittenFiles {
     /// The tools.
     pub programs: Vec<String>,
     /// The files.
@@ -99,16 +99,16 @@ pub struct ToolWatchedFiles {
     pub scripts: bool,
 }
 
-impl WatchedFileKnowledge {
+impl ToolFileKnowledge {
     /// Returns the embedded knowledge.
     pub fn built_in() -> &'static Self {
-        static BUILT: OnceLock<WatchedFileKnowledge> = OnceLock::new();
+        static BUILT: OnceLock<ToolFileKnowledge> = OnceLock::new();
         // A test ensures that it is valid.
         BUILT.get_or_init(|| toml::from_str(BUILT_IN).unwrap_or_default())
     }
 
     /// Returns the rule for a file.
-    pub fn rule_for(&self, path: &str) -> &RelevantPartRule {
+    pub fn rule_for(&self, path: &str) -> &WatchedFilePartRule {
         let found = self.file.iter().find(|rule| rule.applies_to(path));
         found.unwrap_or(&self.whole)
     }
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn knowledge_is_valid() {
-        let read: Result<WatchedFileKnowledge, _> = toml::from_str(BUILT_IN);
+        let read: Result<ToolFileKnowledge, _> = toml::from_str(BUILT_IN);
         let known = read.unwrap();
         assert!(known.tool.len() > 20 && !known.file.is_empty());
         // A rule for a file that no tool uses would never apply.

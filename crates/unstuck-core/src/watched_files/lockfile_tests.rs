@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::WatchedFileKnowledge;
+use super::ToolFileKnowledge;
 
 /// Lockfiles of every format, each with the package `d` of the default registry.
 const LOCKFILES: [(&str, &str); 12] = [
@@ -52,13 +52,13 @@ const LOCKFILES: [(&str, &str); 12] = [
 ];
 
 fn part(path: &str, text: &str) -> String {
-    let known = WatchedFileKnowledge::built_in();
+    let known = ToolFileKnowledge::built_in();
     known.rule_for(path).relevant_part(text.as_bytes())
 }
 
 /// Returns true if a change of a lockfile needs no approval.
 fn is_allowed(path: &str, before: &str, after: &str) -> bool {
-    let rule = WatchedFileKnowledge::built_in().rule_for(path);
+    let rule = ToolFileKnowledge::built_in().rule_for(path);
     rule.allows_change(&part(path, before), &part(path, after))
 }
 
@@ -333,7 +333,7 @@ proptest! {
             let at = at.index(bytes.len());
             let end = (at + cut).min(bytes.len());
             bytes.splice(at..end, more.bytes());
-            let rule = WatchedFileKnowledge::built_in().rule_for(path);
+            let rule = ToolFileKnowledge::built_in().rule_for(path);
             let after = rule.relevant_part(&bytes);
             let before = part(path, text);
             if rule.allows_change(&before, &after) {

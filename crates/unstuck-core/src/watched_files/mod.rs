@@ -5,9 +5,9 @@
 //! This module approves nothing: a finding can only require approval.
 //!
 //! ```
-//! use unstuck_core::watched_files::WatchedFileKnowledge;
+//! use unstuck_core::watched_files::ToolFileKnowledge;
 //!
-//! let known = WatchedFileKnowledge::built_in();
+//! let known = ToolFileKnowledge::built_in();
 //! let rule = known.rule_for("web/package.json");
 //! let part = |text: &str| rule.relevant_part(text.as_bytes());
 //! let before = part(r#"{"version": "1.0.0", "scripts": {"postinstall": "true"}}"#);
@@ -33,9 +33,9 @@ mod tests;
 mod value_path;
 mod xml_element_removal;
 
-pub use baseline::{AcceptedFilePart, AcceptedFileParts};
-pub use command_tools_and_files::{CommandToolsAndFiles, SingleCommand};
-pub use file_rule::RelevantPartRule;
+pub use baseline::{AcceptedWatchedFilePart, WatchedFileBaseline};
+pub use command_tools_and_files::{CommandToolsAndFiles, ShellCommandWords};
+pub use file_rule::WatchedFilePartRule;
 pub use glob::{directory_matches, path_matches};
-pub use knowledge::{InterpreterSpec, SelfWrittenFiles, ToolWatchedFiles, WatchedFileKnowledge};
+pub use knowledge::{InterpreterSpec, ToolFileKnowledge, ToolWatchedFiles, ToolWrittenFiles};
 pub use split_commands::split_commands;

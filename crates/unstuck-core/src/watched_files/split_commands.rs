@@ -1,18 +1,18 @@
 //! Splits a command generously: a finding can only require approval.
 
-use super::command_tools_and_files::SingleCommand;
+use super::command_tools_and_files::ShellCommandWords;
 
 /// Maximum nesting depth of quotes examined.
 const MAX_QUOTE_DEPTH: usize = 4;
 
 /// Returns the single commands in a text, including those in quotes and substitutions.
-pub fn split_commands(text: &str) -> Vec<SingleCommand> {
+pub fn split_commands(text: &str) -> Vec<ShellCommandWords> {
     let mut steps = Vec::new();
     collect(text, MAX_QUOTE_DEPTH, &mut steps);
     steps
 }
 
-fn collect(text: &str, deepest: usize, steps: &mut Vec<SingleCommand>) {
+fn collect(text: &str, deepest: usize, steps: &mut Vec<ShellCommandWords>) {
     let mut reader = CommandSplitter::default();
     let mut quoted: Vec<String> = Vec::new();
     let mut characters = text.chars().peekable();
@@ -69,10 +69,10 @@ impl CommandSplitter {
         self.has_word = false;
     }
 
-    fn end_command(&mut self, steps: &mut Vec<SingleCommand>) {
+    fn end_command(&mut self, steps: &mut Vec<ShellCommandWords>) {
         self.end_word();
         if !self.words.is_empty() {
-            steps.push(SingleCommand::new(std::mem::take(&mut self.words)));
+            steps.push(ShellCommandWords::new(std::mem::take(&mut self.words)));
         }
     }
 }

@@ -1,7 +1,7 @@
 use super::*;
 
 fn uses(text: &str) -> (Vec<&'static str>, Vec<String>) {
-    let known = WatchedFileKnowledge::built_in();
+    let known = ToolFileKnowledge::built_in();
     let (mut tools, mut files) = (Vec::new(), Vec::new());
     for step in split_commands(text) {
         let found = step.usage(known);
@@ -12,7 +12,7 @@ fn uses(text: &str) -> (Vec<&'static str>, Vec<String>) {
 }
 
 fn part(path: &str, text: &str) -> String {
-    WatchedFileKnowledge::built_in()
+    ToolFileKnowledge::built_in()
         .rule_for(path)
         .relevant_part(text.as_bytes())
 }
@@ -262,7 +262,7 @@ fn harmless_changes_of_other_tools_are_ignored() {
 
 #[test]
 fn files_reference_others_of_their_kind() {
-    let known = WatchedFileKnowledge::built_in();
+    let known = ToolFileKnowledge::built_in();
     for (path, text, named) in [
         (
             "requirements.txt",
@@ -296,7 +296,7 @@ fn line_ends_are_ignored_and_invalid_utf8_is_relevant() {
         part("Makefile", "a:\r\n\tb\r\n"),
         part("Makefile", "a:\n\tb\n")
     );
-    let rule = WatchedFileKnowledge::built_in().rule_for("x.jar");
+    let rule = ToolFileKnowledge::built_in().rule_for("x.jar");
     assert_ne!(
         rule.relevant_part(b"\xff\xfe"),
         rule.relevant_part(b"\xff\xfd")
@@ -305,7 +305,7 @@ fn line_ends_are_ignored_and_invalid_utf8_is_relevant() {
 
 #[test]
 fn scripts_are_read_by_name() {
-    let known = WatchedFileKnowledge::built_in();
+    let known = ToolFileKnowledge::built_in();
     let text = br#"{"scripts": {"build": "node build.js", "x": 5}, "workspaces": ["a"]}"#;
     let rule = known.rule_for("package.json");
     assert_eq!(rule.scripts(text)["build"], "node build.js");
@@ -330,7 +330,7 @@ mod laws {
 
     /// Generates paths similar to those of watched files.
     fn path() -> impl Strategy<Value = String> {
-        let names = WatchedFileKnowledge::built_in().file.iter();
+        let names = ToolFileKnowledge::built_in().file.iter();
         let names: Vec<_> = names
             .flat_map(|rule| &rule.names)
             .map(|name| name.replace('*', "x"))
@@ -352,7 +352,7 @@ mod laws {
         /// Reading any file or command terminates, and is deterministic.
         #[test]
         fn reading_any_input_terminates_and_is_deterministic(path in path(), text in text(), bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let known = WatchedFileKnowledge::built_in();
+            let known = ToolFileKnowledge::built_in();
             let rule = known.rule_for(&path);
             prop_assert_eq!(rule.relevant_part(text.as_bytes()), rule.relevant_part(text.as_bytes()));
             let _ = (rule.relevant_part(&bytes), rule.scripts(&bytes), rule.referenced_files(&bytes), rule.members(&bytes, "a"));
@@ -365,7 +365,7 @@ mod laws {
         #[test]
         fn broken_file_is_relevant_as_a_whole(one in text(), other in text()) {
             let broken = |text: &str| format!("{{{text}");
-            let rule = WatchedFileKnowledge::built_in().rule_for("package.json");
+            let rule = ToolFileKnowledge::built_in().rule_for("package.json");
             let (first, second) = (broken(&one), broken(&other));
             let is_json = |text: &str| serde_json::from_str::<serde_json::Value>(text).is_ok();
             if first != second && !is_json(&first) && !is_json(&second) {

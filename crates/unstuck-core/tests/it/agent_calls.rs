@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use unstuck_core::agent::{
     Agent, AgentCommandInputs, AgentDefinition, Agents, BuiltCommand, CommandBuildError,
-    ConversationStart, Invocation, PromptChannel, PromptSource,
+    ConversationStart, ParsedAgentCommandLine, PromptChannel, PromptSource,
 };
-use unstuck_core::decision::RetryCapability;
+use unstuck_core::decision::RetryChangeCapability;
 
 use crate::agents::{FILES, words};
 
@@ -103,7 +103,7 @@ fn built_command_line_is_parsed_as_intended() {
         let shown = &built.command;
         let recognised = Agents::built_in().recognize(shown);
         assert_eq!(recognised.map(Agent::id), Some(agent.id()), "{shown:?}");
-        let read = Invocation::parse(agent, shown);
+        let read = ParsedAgentCommandLine::parse(agent, shown);
         assert!(read.is_headless(), "{shown:?}");
         assert_eq!(read.model(), sample.model.as_deref(), "{shown:?}");
         assert_eq!(read.session().id, built.session, "{shown:?}");
@@ -156,15 +156,15 @@ fn capabilities_follow_from_the_placeholders() {
         };
         let can = agent("command").call_capabilities(&call);
         let always = [
-            RetryCapability::Prompt,
-            RetryCapability::Fresh,
-            RetryCapability::Timeout,
-            RetryCapability::OutputLimit,
+            RetryChangeCapability::Prompt,
+            RetryChangeCapability::Fresh,
+            RetryChangeCapability::Timeout,
+            RetryChangeCapability::OutputLimit,
         ];
         assert!(always.iter().all(|one| can.has(*one)));
         (
-            can.has(RetryCapability::Model),
-            can.has(RetryCapability::Resume),
+            can.has(RetryChangeCapability::Model),
+            can.has(RetryChangeCapability::Resume),
         )
     };
     assert_eq!(can("./agent"), (false, false));
@@ -174,7 +174,7 @@ fn capabilities_follow_from_the_placeholders() {
     for id in ["claude", "codex", "gemini", "opencode", "goose", "aider"] {
         let can = agent(id).call_capabilities(&AgentCommandInputs::default());
         assert!(
-            can.has(RetryCapability::Model) && can.has(RetryCapability::Resume),
+            can.has(RetryChangeCapability::Model) && can.has(RetryChangeCapability::Resume),
             "{id}"
         );
     }

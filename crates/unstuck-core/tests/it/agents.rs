@@ -3,10 +3,10 @@
 use proptest::prelude::*;
 use serde::Deserialize;
 use unstuck_core::agent::{
-    Agent, AgentDefinition, Agents, CommandChanges, CommandRewriteError, ConversationChoice,
-    Invocation, PromptSource,
+    Agent, AgentDefinition, Agents, CommandLineRewrite, CommandRewriteError, ConversationChoice,
+    ParsedAgentCommandLine, PromptSource,
 };
-use unstuck_core::decision::RetryCapability;
+use unstuck_core::decision::RetryChangeCapability;
 
 pub(crate) const FILES: [&str; 9] = [
     include_str!("../../data/agents/aider.toml"),
@@ -100,7 +100,7 @@ pub(crate) fn words(line: &str) -> Vec<String> {
     words
 }
 
-fn read<'a>(agent: &'a Agent, sample: &Sample) -> Invocation<'a> {
+fn read<'a>(agent: &'a Agent, sample: &Sample) -> ParsedAgentCommandLine<'a> {
     let command = words(&sample.command);
     let recognised = Agents::built_in().recognize(&command);
     assert_eq!(
@@ -109,7 +109,7 @@ fn read<'a>(agent: &'a Agent, sample: &Sample) -> Invocation<'a> {
         "{}",
         sample.command
     );
-    Invocation::parse(agent, &command)
+    ParsedAgentCommandLine::parse(agent, &command)
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn every_command_line_is_changed_as_its_sample_states() {
                     id,
                     message: change.message.clone().unwrap(),
                 });
-                let changes = CommandChanges {
+                let changes = CommandLineRewrite {
                     prompt: change.prompt.clone(),
                     model: change.model.clone(),
                     session: resume.or(change.fresh.then_some(ConversationChoice::Fresh)),
@@ -196,12 +196,12 @@ fn resumed_command_line_is_parsed_as_resuming() {
                 id: "job-7".to_owned(),
                 message: "go on".to_owned(),
             };
-            let changes = CommandChanges {
+            let changes = CommandLineRewrite {
                 session: Some(session),
-                ..CommandChanges::default()
+                ..CommandLineRewrite::default()
             };
             let changed = read(agent, sample).with_changes(&changes).unwrap();
-            let again = Invocation::parse(agent, &changed.command);
+            let again = ParsedAgentCommandLine::parse(agent, &changed.command);
             assert!(again.session().resumes, "{:?}", changed.command);
             assert_eq!(
                 again.prompt(),
@@ -348,34 +348,34 @@ fn other_programs_are_not_agents() {
 #[test]
 fn interactive_command_cannot_be_changed() {
     let claude = Agents::built_in().get("claude").unwrap();
-    let invocation = Invocation::parse(claude, &words("claude fix"));
-    let changes = CommandChanges {
+    let invocation = ParsedAgentCommandLine::parse(claude, &words("claude fix"));
+    let changes = CommandLineRewrite {
         prompt: Some("other".to_owned()),
-        ..CommandChanges::default()
+        ..CommandLineRewrite::default()
     };
     assert_eq!(
         invocation.with_changes(&changes),
         Err(CommandRewriteError::Interactive)
     );
-    assert!(!invocation.capabilities().has(RetryCapability::Prompt));
+    assert!(!invocation.capabilities().has(RetryChangeCapability::Prompt));
 }
 
 #[test]
 fn conversation_can_be_resumed_once_it_is_known() {
     let claude = Agents::built_in().get("claude").unwrap();
-    let invocation = Invocation::parse(claude, &words("claude -p fix"));
+    let invocation = ParsedAgentCommandLine::parse(claude, &words("claude -p fix"));
     let can = invocation.capabilities();
     assert!(
-        can.has(RetryCapability::Prompt)
-            && can.has(RetryCapability::Model)
-            && can.has(RetryCapability::Fresh)
+        can.has(RetryChangeCapability::Prompt)
+            && can.has(RetryChangeCapability::Model)
+            && can.has(RetryChangeCapability::Fresh)
     );
-    assert!(!can.has(RetryCapability::Resume));
+    assert!(!can.has(RetryChangeCapability::Resume));
     let knowing = invocation.with_reported_session(Some("11-22".to_owned()));
-    assert!(knowing.capabilities().has(RetryCapability::Resume));
+    assert!(knowing.capabilities().has(RetryChangeCapability::Resume));
     let aider = Agents::built_in().get("aider").unwrap();
-    let invocation = Invocation::parse(aider, &words("aider --message fix"));
-    assert!(invocation.capabilities().has(RetryCapability::Resume));
+    let invocation = ParsedAgentCommandLine::parse(aider, &words("aider --message fix"));
+    assert!(invocation.capabilities().has(RetryChangeCapability::Resume));
 }
 
 #[test]
@@ -384,11 +384,11 @@ fn user_can_add_an_agent() {
     let file: AgentDefinition = toml::from_str(text).unwrap();
     let agents = Agents::built_in().clone().with(file);
     let command = words("ours --do this");
-    let invocation = Invocation::parse(agents.recognize(&command).unwrap(), &command);
-    let changes = CommandChanges {
+    let invocation = ParsedAgentCommandLine::parse(agents.recognize(&command).unwrap(), &command);
+    let changes = CommandLineRewrite {
         model: Some("x".to_owned()),
         prompt: Some("that".to_owned()),
-        ..CommandChanges::default()
+        ..CommandLineRewrite::default()
     };
     assert_eq!(
         invocation.with_changes(&changes).unwrap().command,
@@ -444,18 +444,18 @@ fn any_command() -> impl Strategy<Value = Vec<String>> {
 fn model_flag_without_a_value_is_replaced_by_the_new_model() {
     let claude = Agents::built_in().get("claude").unwrap();
     let command = ["claude", "--model", "x", "-p", "--model"].map(str::to_owned);
-    let changes = CommandChanges {
+    let changes = CommandLineRewrite {
         model: Some("y".to_owned()),
         session: Some(ConversationChoice::Resume {
             id: "i".to_owned(),
             message: "go on".to_owned(),
         }),
-        ..CommandChanges::default()
+        ..CommandLineRewrite::default()
     };
-    let changed = Invocation::parse(claude, &command)
+    let changed = ParsedAgentCommandLine::parse(claude, &command)
         .with_changes(&changes)
         .unwrap();
-    let again = Invocation::parse(claude, &changed.command);
+    let again = ParsedAgentCommandLine::parse(claude, &changed.command);
     assert_eq!(again.model(), Some("y"), "{:?}", changed.command);
 }
 
@@ -463,7 +463,7 @@ proptest! {
     #[test]
     fn command_line_without_changes_stays_as_it_is(command in any_command()) {
         for agent in Agents::built_in().iter() {
-            let changed = Invocation::parse(agent, &command).with_changes(&CommandChanges::default()).unwrap();
+            let changed = ParsedAgentCommandLine::parse(agent, &command).with_changes(&CommandLineRewrite::default()).unwrap();
             prop_assert_eq!((changed.command, changed.stdin), (command.clone(), None));
         }
     }
@@ -476,11 +476,11 @@ proptest! {
             _ => Some(ConversationChoice::Resume { id: "i".to_owned(), message: "-m".to_owned() }),
         };
         let (prompt, model) = ((what & 4 > 0).then(|| "p".to_owned()), (what & 8 > 0).then(|| "x".to_owned()));
-        let changes = CommandChanges { prompt, model: model.clone(), session };
+        let changes = CommandLineRewrite { prompt, model: model.clone(), session };
         for agent in Agents::built_in().iter() {
-            let invocation = Invocation::parse(agent, &command);
+            let invocation = ParsedAgentCommandLine::parse(agent, &command);
             if let (Ok(changed), Some(model)) = (invocation.with_changes(&changes), model.as_deref()) {
-                let again = Invocation::parse(agent, &changed.command);
+                let again = ParsedAgentCommandLine::parse(agent, &changed.command);
                 prop_assert_eq!(again.model(), Some(model), "{:?}", changed.command);
             }
         }

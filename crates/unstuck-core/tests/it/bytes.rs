@@ -11,8 +11,8 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use unstuck_core::knowledge::DiagnosisKnowledge;
 use unstuck_core::{
-    Category, Classifier, ClockReading, Diagnosis, Failure, FailureLayer, Headers, Kind, LossyText,
-    Timestamp,
+    Category, Classifier, ClockReading, Diagnosis, Failure, FailureKind, FailureLayer, Headers,
+    LossyText, Timestamp,
 };
 
 use crate::damage::{damaged, each_text};
@@ -217,7 +217,7 @@ fn sound(failure: &Failure, now: &ClockReading) -> Result<(), TestCaseError> {
     prop_assert_eq!(diagnosis.level.is_none(), has_no_level);
     if let Some(wait) = retry_after {
         prop_assert!(!wait.is_zero() && wait < LONGEST, "{diagnosis:?}");
-        let passes = kind.category() == Category::Transient || kind == Kind::QuotaExhausted;
+        let passes = kind.category() == Category::Transient || kind == FailureKind::QuotaExhausted;
         prop_assert!(passes, "{diagnosis:?}");
     }
     prop_assert!(!diagnosis.message.is_empty() && !diagnosis.message.contains('\n'));

@@ -14,11 +14,11 @@ use unstuck_core::event::{
     RunStarted, SessionSpec, VERSION,
 };
 use unstuck_core::views::{
-    Actor, RunProjection, RunStatus, RunSummary, RunTimeline, SessionStatus, SessionSummary,
-    UsageGap,
+    NextActionActor, RunProjection, RunStatus, RunSummary, RunTimeline, SessionStatusSummary,
+    SessionSummary, UsageGap,
 };
 use unstuck_core::{
-    Event, EventRecord, Failure, FailureLayer, Kind, RecoveryLevel, RetryPolicy, RunId,
+    Event, EventRecord, Failure, FailureKind, FailureLayer, RecoveryLevel, RetryPolicy, RunId,
     SessionState, Timestamp,
 };
 
@@ -140,7 +140,7 @@ pub(crate) fn call_failed() -> Event {
         status: Some(529),
         diagnosis: overloaded(),
         decision: Decision {
-            kind: Kind::ServerOverloaded,
+            kind: FailureKind::ServerOverloaded,
             level: Some(RecoveryLevel::Alternative),
             action: RecoveryAction::Retry {
                 delay,
@@ -180,7 +180,7 @@ pub(crate) fn call_finished() -> Event {
         is_stream: true,
         outcome: ApiCallOutcome::Recovered,
         status: 200,
-        kind: Some(Kind::ServerOverloaded),
+        kind: Some(FailureKind::ServerOverloaded),
         attempts: 2,
         waited_ms: 1_000,
         first_byte_ms: 1_400,
@@ -281,7 +281,7 @@ fn calls_are_shown_with_the_attempt_in_which_they_happened() {
     assert_eq!(first.calls.len(), 1);
     assert_eq!(
         first.calls[0].failed_attempts[0].kind,
-        Kind::ServerOverloaded
+        FailureKind::ServerOverloaded
     );
     let ended = first.calls[0].finished.as_ref().unwrap();
     assert_eq!(ended.outcome, ApiCallOutcome::Recovered);
@@ -302,7 +302,7 @@ fn client_session_status_follows_from_its_calls() {
     ];
     let timeline = RunTimeline::from_events(&log(events)).unwrap();
     let view = &timeline.summary;
-    assert_eq!(view.kind, Some(Kind::ServerOverloaded));
+    assert_eq!(view.kind, Some(FailureKind::ServerOverloaded));
     assert_eq!((view.error_count, view.retry_count), (1, 1));
     assert_eq!(view.model.as_deref(), Some("large"));
     assert_eq!(
@@ -369,7 +369,7 @@ fn gateway_client_waits_with_its_calls() {
             session: run().session_id(1),
             call: call.into(),
             until: second(until),
-            kind: Kind::RateLimit,
+            kind: FailureKind::RateLimit,
             source: RetryAfterSource::Header,
         })
     };
@@ -389,9 +389,10 @@ fn gateway_client_waits_with_its_calls() {
             event: event.clone(),
         });
         let recorded: Vec<_> = recorded.collect();
-        let of_run = SessionStatus::for_run(&RunSummary::from_events(&recorded).unwrap(), true);
+        let of_run =
+            SessionStatusSummary::for_run(&RunSummary::from_events(&recorded).unwrap(), true);
         let of_session =
-            SessionStatus::for_session(&SessionSummary::from_events(&recorded)[0], false);
+            SessionStatusSummary::for_session(&SessionSummary::from_events(&recorded)[0], false);
         assert_eq!(of_run, of_session);
         of_run
     };
@@ -402,12 +403,12 @@ fn gateway_client_waits_with_its_calls() {
         (waits.state, waits.reason, waits.until, waits.source),
         (
             RunStatus::Waiting,
-            Some(Kind::RateLimit),
+            Some(FailureKind::RateLimit),
             Some(second(60)),
             Some(RetryAfterSource::Header)
         )
     );
-    assert_eq!(waits.next.unwrap().actor, Actor::Gateway);
+    assert_eq!(waits.next.unwrap().actor, NextActionActor::Gateway);
     events.push(resumed("c3"));
     assert_eq!(state(&events).until, Some(second(90)));
     events.push(resumed("c2"));

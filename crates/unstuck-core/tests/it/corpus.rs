@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Deserialize;
-use unstuck_core::{Diagnosis, FailureRecord, Kind};
+use unstuck_core::{Diagnosis, FailureInputRecord, FailureKind};
 
 /// Minimum share of correct results in percent, slightly below the measured one.
 struct Least {
@@ -28,10 +28,10 @@ const fn least(kinds: usize, none: usize, waits: usize) -> Least {
 #[derive(Deserialize)]
 struct Labelled {
     #[serde(flatten)]
-    case: FailureRecord,
-    expected: Kind,
+    case: FailureInputRecord,
+    expected: FailureKind,
     #[serde(default)]
-    also: Vec<Kind>,
+    also: Vec<FailureKind>,
     retry_after_s: Option<f64>,
 }
 
@@ -76,7 +76,7 @@ fn waits_right(stated: f64, read: &Diagnosis) -> bool {
 /// The results for one file.
 #[derive(Default)]
 struct Measured {
-    kinds: BTreeMap<Kind, Tally>,
+    kinds: BTreeMap<FailureKind, Tally>,
     waits: Tally,
 }
 
@@ -125,7 +125,7 @@ fn real_failures_are_classified() {
             total.right,
             total.all()
         );
-        let none = &measured.kinds[&Kind::None];
+        let none = &measured.kinds[&FailureKind::None];
         assert!(none.is_at_least(least.none), "{file}: {:#?}", none.wrong);
         let waits = &measured.waits;
         assert!(waits.is_at_least(least.waits), "{file}: {:#?}", waits.wrong);

@@ -4,7 +4,7 @@ mod samples;
 
 use std::path::Path;
 
-use unstuck_core::decision::Selection;
+use unstuck_core::decision::RecoveryActionSelection;
 use unstuck_core::event::{Event, EventRecord, RunId, VERSION};
 use unstuck_testkit::golden::assert_golden;
 
@@ -69,8 +69,8 @@ fn events_of_version_1_are_read_as_the_values_that_were_written() {
 /// Version 1 did not record the eligible actions.
 fn forget_selection(event: &mut Event) {
     match event {
-        Event::DecisionMade(made) => made.decision.selection = Selection::default(),
-        Event::CallFailed(failed) => failed.decision.selection = Selection::default(),
+        Event::DecisionMade(made) => made.decision.selection = RecoveryActionSelection::default(),
+        Event::CallFailed(failed) => failed.decision.selection = RecoveryActionSelection::default(),
         _ => {}
     }
 }

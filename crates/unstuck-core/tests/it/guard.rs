@@ -10,8 +10,8 @@ mod texts;
 
 use serde_json::{Value, json};
 use unstuck_core::command_policy::{
-    CommandEvaluation, DirectoryProtection, OnUnlistedCommand, PolicyContext, Proposal,
-    RepairPolicy, evaluate,
+    CommandEvaluation, CommandVerdictRestrictions, OnUnlistedCommand, Proposal, RepairPolicy,
+    WorkingDirProtection, evaluate,
 };
 
 /// Returns a well-formed proposal of a command.
@@ -62,8 +62,8 @@ fn judged(rules: &RepairPolicy, command: &str) -> CommandEvaluation {
     evaluate(
         rules,
         command,
-        &DirectoryProtection::Ordinary,
-        &PolicyContext::default(),
+        &WorkingDirProtection::Ordinary,
+        &CommandVerdictRestrictions::default(),
     )
 }
 

@@ -20,7 +20,7 @@ mod stuck;
 mod texts;
 mod waits;
 
-use unstuck_core::{Classifier, ClockReading, Diagnosis, Failure, Kind};
+use unstuck_core::{Classifier, ClockReading, Diagnosis, Failure, FailureKind};
 
 /// Sunday evening in Europe, half past eight in UTC.
 const NOW: &str = "2026-11-15T20:30:00Z";
@@ -33,6 +33,6 @@ fn diagnose(failure: &Failure) -> Diagnosis {
     Classifier::built_in().diagnose(failure, &now())
 }
 
-fn kind(failure: &Failure) -> Kind {
+fn kind(failure: &Failure) -> FailureKind {
     diagnose(failure).kind
 }

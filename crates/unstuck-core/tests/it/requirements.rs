@@ -5,7 +5,7 @@ mod answers;
 mod categories;
 mod traps;
 
-use unstuck_core::{Category, Failure, Kind, RecoveryLevel};
+use unstuck_core::{Category, Failure, FailureKind, RecoveryLevel};
 
 use super::{diagnose, kind};
 

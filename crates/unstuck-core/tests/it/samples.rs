@@ -2,15 +2,15 @@
 
 use unstuck_core::knowledge::{DiagnosisKnowledge, KindKnowledge};
 use unstuck_core::{
-    Classifier, ClockReading, Diagnosis, Failure, FailureRecord, Kind, RecoveryLevel,
+    Classifier, ClockReading, Diagnosis, Failure, FailureInputRecord, FailureKind, RecoveryLevel,
 };
 
-fn read(case: &FailureRecord) -> Diagnosis {
+fn read(case: &FailureInputRecord) -> Diagnosis {
     let at = case.now.as_deref().unwrap_or(super::NOW).parse().unwrap();
     Classifier::built_in().diagnose(&case.clone().into_failure(), &ClockReading::utc(at))
 }
 
-fn described(case: &FailureRecord, diagnosis: &Diagnosis) -> String {
+fn described(case: &FailureInputRecord, diagnosis: &Diagnosis) -> String {
     let text = [&case.body, &case.stdout, &case.stderr]
         .into_iter()
         .flatten()
@@ -23,8 +23,8 @@ fn described(case: &FailureRecord, diagnosis: &Diagnosis) -> String {
     )
 }
 
-fn misread(kind: Kind, file: &KindKnowledge) -> Vec<String> {
-    let numbered = |word: &str, at: usize, case: &FailureRecord, read: &Diagnosis| {
+fn misread(kind: FailureKind, file: &KindKnowledge) -> Vec<String> {
+    let numbered = |word: &str, at: usize, case: &FailureInputRecord, read: &Diagnosis| {
         format!("{kind}, {word} {}: {}", at + 1, described(case, read))
     };
     let samples = file.sample.iter().enumerate().filter_map(|(at, case)| {
@@ -59,7 +59,7 @@ fn every_kind_but_unknown_has_three_samples_and_a_decoy() {
         .kinds
         .iter()
         .filter(|(kind, file)| {
-            **kind != Kind::Unknown && (file.sample.len() < 3 || file.decoy.is_empty())
+            **kind != FailureKind::Unknown && (file.sample.len() < 3 || file.decoy.is_empty())
         })
         .map(|(kind, file)| {
             format!(
@@ -87,7 +87,7 @@ fn failure_without_text_shows_the_message_of_the_last_record() {
         .with_exit_code(1)
         .with_stdout(records);
     let diagnosis = super::diagnose(&failure);
-    assert_eq!(diagnosis.kind, Kind::RateLimitTimed);
+    assert_eq!(diagnosis.kind, FailureKind::RateLimitTimed);
     assert_eq!(
         diagnosis.evidence.line,
         "You've hit your 5-hour limit · resets 5:08am (UTC)"
@@ -103,7 +103,7 @@ fn exhausted_budget_escalates_and_a_step_limit_continues() {
             .with_exit_code(1)
             .with_stdout(record);
         let diagnosis = super::diagnose(&failure);
-        assert_eq!(diagnosis.kind, Kind::StepLimit, "{subtype}");
+        assert_eq!(diagnosis.kind, FailureKind::StepLimit, "{subtype}");
         diagnosis.level
     };
     assert_eq!(level("error_max_budget_usd"), Some(RecoveryLevel::Escalate));
@@ -117,12 +117,12 @@ fn failures_that_waiting_cannot_fix_are_never_plainly_retried() {
         (
             "curl",
             "curl: (60) SSL certificate problem: certificate has expired",
-            Kind::CertificateError,
+            FailureKind::CertificateError,
         ),
         (
             "git",
             "error: could not apply 1f2e3d4... Add a total",
-            Kind::VcsConflict,
+            FailureKind::VcsConflict,
         ),
     ] {
         let diagnosis = super::diagnose(&Failure::tool(tool).with_exit_code(1).with_stderr(text));
@@ -180,7 +180,7 @@ fn hint_matches_its_reader() {
         hint(Failure::agent("my-agent").with_stderr(login)),
         "Log in, or set the provider's API key."
     );
-    for kind in Kind::ALL {
+    for kind in FailureKind::ALL {
         let file = DiagnosisKnowledge::built_in().kind(*kind);
         assert!(!file.hint.contains("by itself then"), "{kind}");
     }

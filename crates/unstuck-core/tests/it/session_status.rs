@@ -4,9 +4,10 @@ use unstuck_core::decision::WaitPurpose;
 use unstuck_core::diagnosis::RetryAfterSource;
 use unstuck_core::event::{AttemptFailed, OutputExcerpt, WaitStarted};
 use unstuck_core::views::{
-    Actor, NextAction, NextActionAndTime, RunStatus, RunSummary, SessionStatus, SessionSummary,
+    NextActionActor, NextActionAndTime, RunStatus, RunSummary, SessionNextAction,
+    SessionStatusSummary, SessionSummary,
 };
-use unstuck_core::{Event, EventRecord, Failure, Kind};
+use unstuck_core::{Event, EventRecord, Failure, FailureKind};
 
 use crate::calls::{
     attempt, call_failed, call_finished, end, finished, log, run, second, started, succeeded,
@@ -14,12 +15,15 @@ use crate::calls::{
 use crate::diagnose;
 
 /// Returns the status of the run, which is that of its only session.
-fn status(events: &[EventRecord], is_alive: bool) -> SessionStatus {
+fn status(events: &[EventRecord], is_alive: bool) -> SessionStatusSummary {
     let view = RunSummary::from_events(events).unwrap();
-    let of_run = SessionStatus::for_run(&view, is_alive);
+    let of_run = SessionStatusSummary::for_run(&view, is_alive);
     let session = SessionSummary::from_events(events).pop().unwrap();
     let is_orphaned = view.finished.is_none() && !is_alive;
-    assert_eq!(of_run, SessionStatus::for_session(&session, is_orphaned));
+    assert_eq!(
+        of_run,
+        SessionStatusSummary::for_session(&session, is_orphaned)
+    );
     of_run
 }
 
@@ -51,7 +55,11 @@ fn waiting(seconds: i64, stated: bool, parked: bool) -> Event {
     })
 }
 
-fn step(who: Actor, action: NextAction, at: Option<i64>) -> Option<NextActionAndTime> {
+fn step(
+    who: NextActionActor,
+    action: SessionNextAction,
+    at: Option<i64>,
+) -> Option<NextActionAndTime> {
     Some(NextActionAndTime {
         actor: who,
         action,
@@ -70,18 +78,22 @@ fn stated_limit_is_a_wait_with_its_source() {
         (2, failed_with(&limit)),
         (2, waiting(18_000, true, false)),
     ]);
-    let expected = SessionStatus {
+    let expected = SessionStatusSummary {
         state: RunStatus::Waiting,
-        reason: Some(Kind::RateLimitTimed),
+        reason: Some(FailureKind::RateLimitTimed),
         until: Some(second(18_000)),
         source: Some(RetryAfterSource::Screen),
-        next: step(Actor::Unstuck, NextAction::Retry, Some(18_000)),
+        next: step(
+            NextActionActor::Unstuck,
+            SessionNextAction::Retry,
+            Some(18_000),
+        ),
     };
     assert_eq!(status(&events, true), expected);
     // The limit still applies when the process is gone, but nothing happens at its end.
-    let crashed = SessionStatus {
+    let crashed = SessionStatusSummary {
         state: RunStatus::Crashed,
-        next: step(Actor::Human, NextAction::Resume, None),
+        next: step(NextActionActor::Human, SessionNextAction::Resume, None),
         ..expected
     };
     assert_eq!(status(&events, false), crashed);
@@ -100,7 +112,7 @@ fn unstated_wait_is_a_guess() {
     ]);
     let status = status(&events, true);
     assert_eq!(status.source, Some(RetryAfterSource::Guess));
-    assert_eq!(status.reason, Some(Kind::NetworkError));
+    assert_eq!(status.reason, Some(FailureKind::NetworkError));
 }
 
 #[test]
@@ -111,7 +123,11 @@ fn parked_session_waits_for_a_probe() {
         (2, failed_with(&Failure::api("anthropic").with_status(529))),
         (2, waiting(300, false, true)),
     ]);
-    let next = step(Actor::Unstuck, NextAction::Probe, Some(300));
+    let next = step(
+        NextActionActor::Unstuck,
+        SessionNextAction::Probe,
+        Some(300),
+    );
     assert_eq!(status(&events, true).next, next);
 }
 
@@ -121,12 +137,12 @@ fn call_held_by_the_gateway_is_a_wait_until_it_ends() {
     let held = status(&log(events.clone()), true);
     assert_eq!(
         held,
-        SessionStatus {
+        SessionStatusSummary {
             state: RunStatus::Waiting,
-            reason: Some(Kind::ServerOverloaded),
+            reason: Some(FailureKind::ServerOverloaded),
             until: Some(second(1)),
             source: Some(RetryAfterSource::Guess),
-            next: step(Actor::Gateway, NextAction::Retry, Some(1)),
+            next: step(NextActionActor::Gateway, SessionNextAction::Retry, Some(1)),
         }
     );
     for over in [call_finished(), succeeded(1), attempt(2)] {
@@ -135,7 +151,10 @@ fn call_held_by_the_gateway_is_a_wait_until_it_ends() {
         let running = status(&log(events), true);
         assert_eq!(running.state, RunStatus::Running);
         assert_eq!((running.reason, running.until), (None, None));
-        assert_eq!(running.next, step(Actor::Agent, NextAction::Work, None));
+        assert_eq!(
+            running.next,
+            step(NextActionActor::Agent, SessionNextAction::Work, None)
+        );
     }
     events.push((2, finished()));
     let done = status(&log(events), false);
@@ -148,7 +167,10 @@ fn killed_supervisor_is_a_crash_and_not_a_run() {
     assert_eq!(status(&events, true).state, RunStatus::Running);
     let crashed = status(&events, false);
     assert_eq!(crashed.state, RunStatus::Crashed);
-    assert_eq!(crashed.next, step(Actor::Human, NextAction::Resume, None));
+    assert_eq!(
+        crashed.next,
+        step(NextActionActor::Human, SessionNextAction::Resume, None)
+    );
 }
 
 #[test]

@@ -9,10 +9,10 @@ use std::time::Duration;
 use serde::Deserialize;
 use unstuck_core::agent::Agents;
 use unstuck_core::loop_detection::{
-    LoopDetector, LoopKind, LoopLimits, LoopSignal, detect_question_answer,
+    AgentLoopLimits, LoopDetector, LoopKind, LoopSignal, detect_question_answer,
 };
 use unstuck_core::recovery_plan::{PromptNoteLimits, PromptNoteTemplates, PromptNoteVars};
-use unstuck_core::{Failure, Kind, RecoveryLevel};
+use unstuck_core::{Failure, FailureKind, RecoveryLevel};
 
 const FILE: &str = include_str!("../../data/loop_detection.toml");
 
@@ -50,7 +50,7 @@ fn samples() -> Samples {
 
 /// Returns the signal for this output of an agent or any other program.
 fn watched(agent: &str, stdout: &str) -> Option<LoopSignal> {
-    let mut watcher = LoopDetector::new(&LoopLimits::default(), Agents::built_in().get(agent));
+    let mut watcher = LoopDetector::new(&AgentLoopLimits::default(), Agents::built_in().get(agent));
     watcher.push_stdout(stdout.as_bytes());
     watcher.signal()
 }
@@ -75,7 +75,7 @@ fn every_screen_is_evaluated_as_its_sample_states() {
     let minute = Duration::from_secs(60);
     for screen in samples().screen {
         for on_stderr in [false, true] {
-            let mut watcher = LoopDetector::new(&LoopLimits::default(), None);
+            let mut watcher = LoopDetector::new(&AgentLoopLimits::default(), None);
             if on_stderr {
                 watcher.push_stderr(screen.text.as_bytes())
             } else {
@@ -94,7 +94,7 @@ fn every_screen_is_evaluated_as_its_sample_states() {
 
 #[test]
 fn last_written_output_is_evaluated_on_either_stream() {
-    let mut watcher = LoopDetector::new(&LoopLimits::default(), None);
+    let mut watcher = LoopDetector::new(&AgentLoopLimits::default(), None);
     watcher.push_stdout(b"Overwrite? (y/N) ");
     watcher.push_stderr(b"overwritten\n");
     assert_eq!(watcher.signal_after_silence(Duration::from_secs(999)), None);
@@ -120,7 +120,7 @@ fn every_final_answer_is_evaluated_as_its_sample_states() {
 
 #[test]
 fn disabled_detection_reports_nothing() {
-    let mut watcher = LoopDetector::new(&LoopLimits::off(), None);
+    let mut watcher = LoopDetector::new(&AgentLoopLimits::off(), None);
     let text = "I will read the file once more, then I will know.\n".repeat(999);
     watcher.push_stdout(text.as_bytes());
     watcher.push_stdout(b"Overwrite? (y/N) ");
@@ -133,7 +133,10 @@ fn signal_is_a_certain_diagnosis_and_the_next_prompt_names_the_repetition() {
     let text = "I will read the file once more, then I will know.\n".repeat(99);
     let sign = watched("", &text).unwrap();
     let diagnosis = sign.diagnosis();
-    assert_eq!((diagnosis.kind, diagnosis.confidence), (Kind::Stuck, 1.0));
+    assert_eq!(
+        (diagnosis.kind, diagnosis.confidence),
+        (FailureKind::Stuck, 1.0)
+    );
     assert_eq!(diagnosis.level, Some(RecoveryLevel::Alternative));
     assert_eq!(diagnosis.evidence.rule, "stuck.repeating_output");
     assert!(diagnosis.evidence.line.contains("I will read the file"));

@@ -2,7 +2,7 @@
 
 mod clocks;
 
-use unstuck_core::{Classifier, ClockReading, Failure, Kind, Timestamp};
+use unstuck_core::{Classifier, ClockReading, Failure, FailureKind, Timestamp};
 
 fn limited() -> Failure {
     Failure::api("openai").with_status(429)
@@ -182,7 +182,7 @@ fn subscription_window_states_its_reset_as_an_epoch() {
             "anthropic-ratelimit-unified-7d-reset",
             &epoch("2026-11-20T00:00:00Z").to_string(),
         );
-    assert_eq!(super::kind(&failure), Kind::RateLimitTimed);
+    assert_eq!(super::kind(&failure), FailureKind::RateLimitTimed);
     assert_eq!(wait(&failure), Some(12_600.0));
 }
 
@@ -242,7 +242,7 @@ fn google_states_the_wait_in_a_detail() {
 fn daily_google_quota_ends_at_midnight_in_california_whatever_the_delay() {
     let body = r#"{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","details":[{"violations":[{"quotaId":"GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]},{"retryDelay":"58s"}]}}"#;
     let failure = Failure::api("gemini").with_status(429).with_body(body);
-    assert_eq!(super::kind(&failure), Kind::RateLimitTimed);
+    assert_eq!(super::kind(&failure), FailureKind::RateLimitTimed);
     assert_eq!(until(&failure, &super::now()), "2026-11-16T08:00:00Z");
     let summer = ClockReading::utc(moment("2026-07-01T06:59:00Z"));
     assert_eq!(until(&failure, &summer), "2026-07-01T07:00:00Z");
@@ -266,7 +266,7 @@ fn body_states_an_epoch_or_a_date() {
     let spent = Failure::api("anthropic").with_status(400).with_body(
         r#"{"type":"error","error":{"type":"invalid_request_error","message":"You have reached your specified API usage limits. You will regain access on 2026-12-01 at 00:00 UTC."}}"#,
     );
-    assert_eq!(super::kind(&spent), Kind::QuotaExhausted);
+    assert_eq!(super::kind(&spent), FailureKind::QuotaExhausted);
     assert_eq!(until(&spent, &super::now()), "2026-12-01T00:00:00Z");
 }
 
@@ -299,9 +299,9 @@ fn absurd_waits_are_ignored() {
 #[test]
 fn long_stated_wait_makes_a_rate_limit_a_timed_one() {
     let kind = |seconds: &str| super::kind(&limited().with_header("retry-after", seconds));
-    assert_eq!(kind("300"), Kind::RateLimit);
-    assert_eq!(kind("301"), Kind::RateLimitTimed);
-    assert_eq!(kind("86400"), Kind::RateLimitTimed);
+    assert_eq!(kind("300"), FailureKind::RateLimit);
+    assert_eq!(kind("301"), FailureKind::RateLimitTimed);
+    assert_eq!(kind("86400"), FailureKind::RateLimitTimed);
 }
 
 #[test]
@@ -310,7 +310,7 @@ fn permanent_failure_states_no_wait() {
         .with_status(401)
         .with_header("retry-after", "30")
         .with_body("invalid x-api-key, please try again in 30s");
-    assert_eq!(super::kind(&failure), Kind::AuthRequired);
+    assert_eq!(super::kind(&failure), FailureKind::AuthRequired);
     assert_eq!(wait(&failure), None);
 }
 

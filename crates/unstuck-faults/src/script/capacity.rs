@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::bounded_numbers::{amount, rate, share};
 use super::duration;
-use super::latency::Latency;
+use super::latency::LatencyDistribution;
 
 /// The concurrent capacity of the server; requests beyond it are queued, and beyond the queue refused as overload.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
@@ -20,7 +20,7 @@ pub struct ServerCapacity {
     /// Maximum queue length.
     pub queue: u32,
     /// Processing time of a request.
-    pub service: Latency,
+    pub service: LatencyDistribution,
     /// Cost of a refusal, as a share of the work on a request (of `per_second`).
     #[serde(deserialize_with = "amount")]
     pub rejection_cost: f64,
@@ -31,7 +31,7 @@ pub struct ServerCapacity {
 /// Its times are relative to the first model call.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct CapacityPhase {
+pub struct FaultServerCapacityPhase {
     /// Start of the phase.
     #[serde(deserialize_with = "duration::required")]
     pub from: Duration,
@@ -49,7 +49,7 @@ pub struct CapacityPhase {
 /// The limits of each key, as providers count them: a token bucket that refills evenly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct KeyLimits {
+pub struct FaultServerKeyLimits {
     /// Requests per window; unlimited if absent.
     pub requests_per_minute: Option<u32>,
     /// Tokens (prompt and answer) per window; unlimited if absent.
@@ -65,13 +65,13 @@ impl Default for ServerCapacity {
             per_second: None,
             concurrent: None,
             queue: 100,
-            service: Latency::NONE,
+            service: LatencyDistribution::NONE,
             rejection_cost: 0.1,
         }
     }
 }
 
-impl Default for KeyLimits {
+impl Default for FaultServerKeyLimits {
     fn default() -> Self {
         Self {
             requests_per_minute: None,

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use unstuck_core::Timestamp;
 
-use super::{FaultMix, MatchableRequest, Reply, ResponsePace, Script, ScriptStep, StepRepeat};
+use super::{
+    FaultMix, FaultScript, FaultScriptReply, FaultScriptStep, FaultScriptStepRepeat,
+    MatchableRequest, ResponsePace,
+};
 
 /// The progress of a script: its steps with their remaining uses.
 #[derive(Debug)]
@@ -16,8 +19,8 @@ pub(crate) struct ScriptCursor {
 
 #[derive(Debug)]
 struct StepProgress {
-    step: ScriptStep,
-    reply: Arc<Reply>,
+    step: FaultScriptStep,
+    reply: Arc<FaultScriptReply>,
     taken: u32,
     /// Timestamp of its first use.
     first_taken: Option<Timestamp>,
@@ -30,14 +33,14 @@ struct StepProgress {
 #[derive(Debug)]
 struct MixProgress {
     mix: FaultMix,
-    answer: Arc<Reply>,
+    answer: Arc<FaultScriptReply>,
     drawn: u64,
 }
 
 /// The reply selected for a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SelectedReply {
-    pub(crate) reply: Arc<Reply>,
+    pub(crate) reply: Arc<FaultScriptReply>,
     pub(crate) pace: ResponsePace,
     /// End of the usage limit, if the reply is one.
     pub(crate) reset: Option<Timestamp>,
@@ -51,8 +54,8 @@ pub(crate) enum ModelCallOrQuery {
 }
 
 impl ScriptCursor {
-    pub(crate) fn new(script: &Script) -> Self {
-        let playing = |step: &ScriptStep| StepProgress {
+    pub(crate) fn new(script: &FaultScript) -> Self {
+        let playing = |step: &FaultScriptStep| StepProgress {
             step: step.clone(),
             reply: Arc::new(step.reply.clone()),
             taken: 0,
@@ -112,21 +115,21 @@ impl StepProgress {
 
     fn is_exhausted(&self, now: Timestamp) -> bool {
         match (&*self.reply, self.step.times) {
-            (Reply::UsageLimit(limit), _) if limit.is_enforced => {
+            (FaultScriptReply::UsageLimit(limit), _) if limit.is_enforced => {
                 self.reset.is_some_and(|reset| now >= reset)
             }
-            (_, StepRepeat::Count(count)) => self.taken >= count,
-            (_, StepRepeat::Within(time)) => self
+            (_, FaultScriptStepRepeat::Count(count)) => self.taken >= count,
+            (_, FaultScriptStepRepeat::Within(time)) => self
                 .first_taken
                 .is_some_and(|begun| begun.after(time) <= now),
-            (_, StepRepeat::Always) => false,
+            (_, FaultScriptStepRepeat::Always) => false,
         }
     }
 
     fn take_reply(&mut self, pace: ResponsePace, now: Timestamp) -> SelectedReply {
         self.taken = self.taken.saturating_add(1);
         self.first_taken.get_or_insert(now);
-        if let Reply::UsageLimit(limit) = &*self.reply {
+        if let FaultScriptReply::UsageLimit(limit) = &*self.reply {
             let stated = || {
                 limit
                     .resets_at
@@ -145,7 +148,7 @@ impl StepProgress {
 impl MixProgress {
     fn new(mix: FaultMix) -> Self {
         Self {
-            answer: Arc::new(Reply::Answer(mix.answer.clone())),
+            answer: Arc::new(FaultScriptReply::Answer(mix.answer.clone())),
             mix: mix.with_default_faults(),
             drawn: 0,
         }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde::de::{Deserialize, Deserializer, MapAccess};
 
 use super::bounded_numbers::share;
-use super::reply::Reply;
-use super::reply_parameters::AnswerSpec;
+use super::reply::FaultScriptReply;
+use super::reply_parameters::FaultScriptAnswer;
 use super::reply_parser::{ConditionalReply, ExtraTableKeys};
 use super::request_condition::RequestCondition;
 use crate::randomness::{RandomDrawPurpose, RequestRng};
@@ -15,9 +15,9 @@ use crate::randomness::{RandomDrawPurpose, RequestRng};
 /// The replies to requests without a remaining step: a fault for a share of them, an answer for the others.
 ///
 /// ```
-/// use unstuck_faults::Script;
+/// use unstuck_faults::FaultScript;
 ///
-/// let flaky: Script = r#"
+/// let flaky: FaultScript = r#"
 ///     [mix]
 ///     seed = 7
 ///     failures = 0.2
@@ -31,7 +31,7 @@ use crate::randomness::{RandomDrawPurpose, RequestRng};
 ///     rate_limit = { retry_after = 1 }
 /// "#
 /// .parse()?;
-/// # Ok::<(), unstuck_faults::FaultsError>(())
+/// # Ok::<(), unstuck_faults::FaultServerError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -42,7 +42,7 @@ pub struct FaultMix {
     #[serde(deserialize_with = "share")]
     pub failures: f64,
     /// Answer to the other requests.
-    pub answer: AnswerSpec,
+    pub answer: FaultScriptAnswer,
     /// Faults; the default transient ones if empty.
     #[serde(rename = "fault")]
     pub faults: Vec<WeightedFault>,
@@ -56,7 +56,7 @@ pub struct WeightedFault {
     /// Matching requests.
     pub when: RequestCondition,
     /// Reply.
-    pub reply: Arc<Reply>,
+    pub reply: Arc<FaultScriptReply>,
 }
 
 impl FaultMix {
@@ -71,7 +71,7 @@ impl FaultMix {
 
     /// Adds a fault with this weight.
     #[must_use]
-    pub fn with_fault(mut self, weight: u32, reply: Reply) -> Self {
+    pub fn with_fault(mut self, weight: u32, reply: FaultScriptReply) -> Self {
         self.faults.push(WeightedFault::new(weight, reply));
         self
     }
@@ -82,7 +82,7 @@ impl FaultMix {
         number: u64,
         failures: f64,
         fits: impl Fn(&RequestCondition) -> bool,
-    ) -> Option<Arc<Reply>> {
+    ) -> Option<Arc<FaultScriptReply>> {
         let chance = RequestRng::for_request(self.seed, number);
         if chance.draw(RandomDrawPurpose::WhetherFails, 0) >= failures {
             return None;
@@ -118,9 +118,9 @@ impl Default for FaultMix {
         Self {
             seed: 0,
             failures: 0.2,
-            answer: AnswerSpec {
+            answer: FaultScriptAnswer {
                 text: "All twelve tests pass.".to_owned(),
-                ..AnswerSpec::default()
+                ..FaultScriptAnswer::default()
             },
             faults: Vec::new(),
         }
@@ -129,7 +129,7 @@ impl Default for FaultMix {
 
 impl WeightedFault {
     /// Returns a fault for all requests.
-    pub fn new(weight: u32, reply: Reply) -> Self {
+    pub fn new(weight: u32, reply: FaultScriptReply) -> Self {
         Self {
             weight,
             when: RequestCondition::default(),
@@ -140,33 +140,33 @@ impl WeightedFault {
 
 /// Returns the default transient faults, roughly in their real shares.
 fn default_faults() -> Vec<WeightedFault> {
-    let stall = Reply::StallAt {
+    let stall = FaultScriptReply::StallAt {
         after: 3,
         wait: Some(Duration::from_millis(500)),
         pings: None,
         cut: false,
     };
-    let limited = Reply::RateLimit {
+    let limited = FaultScriptReply::RateLimit {
         retry_after: Some(1),
     };
     let faults = [
-        (4, Reply::Overloaded),
+        (4, FaultScriptReply::Overloaded),
         (4, limited),
-        (3, Reply::ServerError),
-        (2, Reply::status(503)),
-        (1, Reply::status(502)),
-        (1, Reply::status(504)),
-        (1, Reply::Html { status: None }),
+        (3, FaultScriptReply::ServerError),
+        (2, FaultScriptReply::status(503)),
+        (1, FaultScriptReply::status(502)),
+        (1, FaultScriptReply::status(504)),
+        (1, FaultScriptReply::Html { status: None }),
         (
             1,
-            Reply::Reset {
+            FaultScriptReply::Reset {
                 by: super::ConnectionResetPoint::BeforeHeaders,
             },
         ),
-        (1, Reply::Close),
+        (1, FaultScriptReply::Close),
         (1, stall),
-        (1, Reply::Cut),
-        (1, Reply::StreamError),
+        (1, FaultScriptReply::Cut),
+        (1, FaultScriptReply::StreamError),
     ];
     faults
         .into_iter()
@@ -227,8 +227,8 @@ mod tests {
     #[test]
     fn faults_are_drawn_by_weight() {
         let mix = FaultMix::failing(0.5, 1)
-            .with_fault(3, Reply::Overloaded)
-            .with_fault(1, Reply::Auth);
+            .with_fault(3, FaultScriptReply::Overloaded)
+            .with_fault(1, FaultScriptReply::Auth);
         let drawn = drawn(&mix);
         let count = |name| drawn.iter().filter(|drawn| **drawn == name).count();
         assert!(

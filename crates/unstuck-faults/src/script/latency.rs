@@ -16,7 +16,7 @@ const P99: f64 = 2.326_347_874_040_841;
 ///
 /// In a script `"20ms"`, `{ min = "5ms", max = "20ms" }` or `{ median = "300ms", p99 = "2s" }`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Latency {
+pub enum LatencyDistribution {
     /// Always the same.
     Fixed(Duration),
     /// Uniformly distributed.
@@ -36,7 +36,7 @@ pub enum Latency {
     },
 }
 
-impl Latency {
+impl LatencyDistribution {
     /// No delay.
     pub const NONE: Self = Self::Fixed(Duration::ZERO);
 
@@ -63,13 +63,13 @@ impl Latency {
     }
 }
 
-impl Default for Latency {
+impl Default for LatencyDistribution {
     fn default() -> Self {
         Self::NONE
     }
 }
 
-impl From<Duration> for Latency {
+impl From<Duration> for LatencyDistribution {
     fn from(time: Duration) -> Self {
         Self::Fixed(time)
     }
@@ -88,7 +88,7 @@ struct LatencyTable {
     p99: Option<Duration>,
 }
 
-impl<'de> Deserialize<'de> for Latency {
+impl<'de> Deserialize<'de> for LatencyDistribution {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(LatencyVisitor)
     }
@@ -99,23 +99,25 @@ const FORMS: &str = "a duration such as \"20ms\", { min = \"5ms\", max = \"20ms\
 struct LatencyVisitor;
 
 impl<'de> Visitor<'de> for LatencyVisitor {
-    type Value = Latency;
+    type Value = LatencyDistribution;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(FORMS)
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<Latency, E> {
+    fn visit_str<E: Error>(self, text: &str) -> Result<LatencyDistribution, E> {
         let time = unstuck_core::duration::parse(text).map_err(E::custom)?;
-        Ok(Latency::Fixed(time))
+        Ok(LatencyDistribution::Fixed(time))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Latency, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<LatencyDistribution, A::Error> {
         let written = LatencyTable::deserialize(MapAccessDeserializer::new(map))?;
         match (written.min, written.max, written.median, written.p99) {
-            (Some(min), Some(max), None, None) if min <= max => Ok(Latency::Uniform { min, max }),
+            (Some(min), Some(max), None, None) if min <= max => {
+                Ok(LatencyDistribution::Uniform { min, max })
+            }
             (None, None, Some(median), Some(p99)) if median <= p99 && !median.is_zero() => {
-                Ok(Latency::Lognormal { median, p99 })
+                Ok(LatencyDistribution::Lognormal { median, p99 })
             }
             _ => Err(A::Error::custom(format!(
                 "expected {FORMS}, with the smaller value first"
@@ -128,7 +130,7 @@ impl<'de> Visitor<'de> for LatencyVisitor {
 mod tests {
     use super::*;
 
-    fn drawn(latency: Latency) -> Vec<Duration> {
+    fn drawn(latency: LatencyDistribution) -> Vec<Duration> {
         let mut times: Vec<_> = (0..10_000)
             .map(|number| {
                 latency.draw(
@@ -145,7 +147,7 @@ mod tests {
     #[test]
     fn a_uniform_latency_stays_between_min_and_max() {
         let (min, max) = (Duration::from_millis(5), Duration::from_millis(20));
-        let times = drawn(Latency::Uniform { min, max });
+        let times = drawn(LatencyDistribution::Uniform { min, max });
         assert!(times[0] >= min && times[9_999] <= max);
         assert!(times[0] < Duration::from_millis(6) && times[9_999] > Duration::from_millis(19));
     }
@@ -153,7 +155,7 @@ mod tests {
     #[test]
     fn a_lognormal_latency_has_the_stated_median_and_p99() {
         let (median, p99) = (Duration::from_millis(300), Duration::from_secs(2));
-        let times = drawn(Latency::Lognormal { median, p99 });
+        let times = drawn(LatencyDistribution::Lognormal { median, p99 });
         let near = |time: Duration, wanted: Duration| {
             let ratio = time.as_secs_f64() / wanted.as_secs_f64();
             assert!((0.9..1.1).contains(&ratio), "{time:?} for {wanted:?}");

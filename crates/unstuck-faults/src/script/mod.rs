@@ -19,36 +19,36 @@ mod step;
 mod stream_fault;
 mod tls;
 
-pub use capacity::{CapacityPhase, KeyLimits, ServerCapacity};
+pub use capacity::{FaultServerCapacityPhase, FaultServerKeyLimits, ServerCapacity};
 pub(crate) use cursor::{ModelCallOrQuery, ScriptCursor, SelectedReply};
 pub use fault_mix::{FaultMix, WeightedFault};
-pub use latency::Latency;
-pub use reply::Reply;
-pub use reply_parameters::{AnswerSpec, ToolCall, ToolFailure, UsageLimit};
+pub use latency::LatencyDistribution;
+pub use reply::FaultScriptReply;
+pub use reply_parameters::{FaultScriptAnswer, ScriptedToolFailure, ToolCall, UsageLimit};
 pub(crate) use request_condition::MatchableRequest;
-pub use request_condition::{RequestCondition, RequestRange};
+pub use request_condition::{RequestCondition, RequestNumberRange};
 pub use response_pace::ResponsePace;
-pub use step::{ScriptStep, StepRepeat};
-pub use stream_fault::{ConnectionResetPoint, StreamCutMode, StreamErrorKind};
-pub use tls::{CertificateFault, HandshakeFault, TlsOptions};
+pub use step::{FaultScriptStep, FaultScriptStepRepeat};
+pub use stream_fault::{ConnectionResetPoint, FaultStreamCutMode, StreamedApiErrorKind};
+pub use tls::{CertificateFault, TlsFaultOptions, TlsHandshakeFault};
 
 use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::error::FaultsError;
+use crate::error::FaultServerError;
 
 /// The server's behavior: steps in order, then a mix, with a pace, a capacity and limits.
 ///
 /// | key | meaning |
 /// |---|---|
-/// | `[[step]]` | the answer to one or more requests ([`ScriptStep`]): one reply (below), `times`, `when` ([`RequestCondition`]), `pace` |
+/// | `[[step]]` | the answer to one or more requests ([`FaultScriptStep`]): one reply (below), `times`, `when` ([`RequestCondition`]), `pace` |
 /// | `[mix]`, `[[mix.fault]]` | a seeded random mix for requests without a remaining step ([`FaultMix`]) |
-/// | `[pace]` | `first_byte`, `between`, `chunks`, `chunk_bytes` ([`ResponsePace`], [`Latency`]) |
-/// | `[limits]` | requests and tokens per minute and key ([`KeyLimits`]) |
-/// | `[capacity]`, `[[phase]]` | the capacity, and phases with less of it ([`ServerCapacity`], [`CapacityPhase`]) |
-/// | `[tls]` | the port speaks TLS as well, with a bad certificate or broken handshakes ([`TlsOptions`]) |
-/// | `passthrough = "echo"` | auxiliary queries get an exact copy of their request ([`Passthrough`]) |
+/// | `[pace]` | `first_byte`, `between`, `chunks`, `chunk_bytes` ([`ResponsePace`], [`LatencyDistribution`]) |
+/// | `[limits]` | requests and tokens per minute and key ([`FaultServerKeyLimits`]) |
+/// | `[capacity]`, `[[phase]]` | the capacity, and phases with less of it ([`ServerCapacity`], [`FaultServerCapacityPhase`]) |
+/// | `[tls]` | the port speaks TLS as well, with a bad certificate or broken handshakes ([`TlsFaultOptions`]) |
+/// | `passthrough = "echo"` | auxiliary queries get an exact copy of their request ([`AuxiliaryAnswerMode`]) |
 /// | `record = false` | requests are counted but not kept, for benchmarks |
 ///
 /// | a step's reply | effect on the client |
@@ -73,9 +73,9 @@ use crate::error::FaultsError;
 /// `"25s"`, or `"always"`; the default is once.
 ///
 /// ```
-/// use unstuck_faults::{Reply, Script, ScriptStep};
+/// use unstuck_faults::{FaultScriptReply, FaultScript, FaultScriptStep};
 ///
-/// let written: Script = r#"
+/// let written: FaultScript = r#"
 ///     [[step]]
 ///     overloaded = {}
 ///     times = 2
@@ -91,32 +91,32 @@ use crate::error::FaultsError;
 /// .parse()?;
 /// assert_eq!(written.steps().len(), 3);
 ///
-/// let built = Script::default()
-///     .with_step(ScriptStep::from(Reply::Overloaded).times(2))
-///     .with_step(Reply::answer("Done"));
+/// let built = FaultScript::default()
+///     .with_step(FaultScriptStep::from(FaultScriptReply::Overloaded).times(2))
+///     .with_step(FaultScriptReply::answer("Done"));
 /// assert_eq!(built.steps()[0], written.steps()[0]);
-/// # Ok::<(), unstuck_faults::FaultsError>(())
+/// # Ok::<(), unstuck_faults::FaultServerError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Script {
+pub struct FaultScript {
     #[serde(rename = "step")]
-    pub(crate) steps: Vec<ScriptStep>,
+    pub(crate) steps: Vec<FaultScriptStep>,
     pub(crate) mix: Option<FaultMix>,
     pub(crate) pace: ResponsePace,
-    pub(crate) limits: Option<KeyLimits>,
+    pub(crate) limits: Option<FaultServerKeyLimits>,
     pub(crate) capacity: Option<ServerCapacity>,
     #[serde(rename = "phase")]
-    pub(crate) phases: Vec<CapacityPhase>,
-    pub(crate) tls: Option<TlsOptions>,
-    pub(crate) passthrough: Passthrough,
+    pub(crate) phases: Vec<FaultServerCapacityPhase>,
+    pub(crate) tls: Option<TlsFaultOptions>,
+    pub(crate) passthrough: AuxiliaryAnswerMode,
     pub(crate) record: bool,
 }
 
 /// The answers to auxiliary queries: models, tokens, embeddings, files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Passthrough {
+pub enum AuxiliaryAnswerMode {
     /// A plausible provider answer.
     #[default]
     Plausible,
@@ -124,7 +124,7 @@ pub enum Passthrough {
     Echo,
 }
 
-impl Default for Script {
+impl Default for FaultScript {
     fn default() -> Self {
         Self {
             steps: Vec::new(),
@@ -134,21 +134,21 @@ impl Default for Script {
             capacity: None,
             phases: Vec::new(),
             tls: None,
-            passthrough: Passthrough::default(),
+            passthrough: AuxiliaryAnswerMode::default(),
             record: true,
         }
     }
 }
 
-impl Script {
+impl FaultScript {
     /// Returns a script whose only step answers every request with this text.
     pub fn answering(text: impl Into<String>) -> Self {
-        Self::default().with_step(Reply::answer(text))
+        Self::default().with_step(FaultScriptReply::answer(text))
     }
 
     /// Adds a step at the end.
     #[must_use]
-    pub fn with_step(mut self, step: impl Into<ScriptStep>) -> Self {
+    pub fn with_step(mut self, step: impl Into<FaultScriptStep>) -> Self {
         self.steps.push(step.into());
         self
     }
@@ -169,7 +169,7 @@ impl Script {
 
     /// Sets the limits of every key.
     #[must_use]
-    pub fn with_limits(mut self, limits: KeyLimits) -> Self {
+    pub fn with_limits(mut self, limits: FaultServerKeyLimits) -> Self {
         self.limits = Some(limits);
         self
     }
@@ -183,21 +183,21 @@ impl Script {
 
     /// Adds a phase in which the server has less capacity or fails more often.
     #[must_use]
-    pub fn with_phase(mut self, phase: CapacityPhase) -> Self {
+    pub fn with_phase(mut self, phase: FaultServerCapacityPhase) -> Self {
         self.phases.push(phase);
         self
     }
 
     /// Enables TLS.
     #[must_use]
-    pub fn with_tls(mut self, tls: TlsOptions) -> Self {
+    pub fn with_tls(mut self, tls: TlsFaultOptions) -> Self {
         self.tls = Some(tls);
         self
     }
 
     /// Sets the answers to auxiliary queries.
     #[must_use]
-    pub fn with_passthrough(mut self, passthrough: Passthrough) -> Self {
+    pub fn with_passthrough(mut self, passthrough: AuxiliaryAnswerMode) -> Self {
         self.passthrough = passthrough;
         self
     }
@@ -210,15 +210,15 @@ impl Script {
     }
 
     /// Returns the steps in order.
-    pub fn steps(&self) -> &[ScriptStep] {
+    pub fn steps(&self) -> &[FaultScriptStep] {
         &self.steps
     }
 
     /// Reads a script from a TOML file.
     #[expect(clippy::disallowed_methods, reason = "a script that the user names")]
-    pub fn from_file(path: &Path) -> Result<Self, FaultsError> {
-        let text = std::fs::read_to_string(path).map_err(FaultsError::file(path))?;
-        toml::from_str(&text).map_err(FaultsError::script_file(path))
+    pub fn from_file(path: &Path) -> Result<Self, FaultServerError> {
+        let text = std::fs::read_to_string(path).map_err(FaultServerError::file(path))?;
+        toml::from_str(&text).map_err(FaultServerError::script_file(path))
     }
 
     /// Returns the seed of all draws.
@@ -231,14 +231,15 @@ impl Script {
         let of_steps = self.steps.iter().map(|step| &step.reply);
         let of_mix = self.mix.iter().flat_map(|mix| &mix.faults);
         let mut all = of_steps.chain(of_mix.map(|fault| &*fault.reply));
-        self.passthrough == Passthrough::Echo || all.any(|reply| *reply == Reply::Echo)
+        self.passthrough == AuxiliaryAnswerMode::Echo
+            || all.any(|reply| *reply == FaultScriptReply::Echo)
     }
 }
 
-impl std::str::FromStr for Script {
-    type Err = FaultsError;
+impl std::str::FromStr for FaultScript {
+    type Err = FaultServerError;
 
-    fn from_str(text: &str) -> Result<Self, FaultsError> {
+    fn from_str(text: &str) -> Result<Self, FaultServerError> {
         Ok(toml::from_str(text)?)
     }
 }

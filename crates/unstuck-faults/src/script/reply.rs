@@ -7,8 +7,8 @@ use serde::Deserialize;
 
 use super::duration;
 use super::headers;
-use super::reply_parameters::{AnswerSpec, ToolCall, ToolFailure, UsageLimit};
-use super::stream_fault::{ConnectionResetPoint, StreamCutMode, StreamErrorKind};
+use super::reply_parameters::{FaultScriptAnswer, ScriptedToolFailure, ToolCall, UsageLimit};
+use super::stream_fault::{ConnectionResetPoint, FaultStreamCutMode, StreamedApiErrorKind};
 use crate::protocol::RetryAfterFormat;
 
 /// The reply to a request; errors have the format of the request's protocol.
@@ -17,9 +17,9 @@ use crate::protocol::RetryAfterFormat;
 /// without a stream, the plain answer gets the closest equivalent: it breaks in the middle.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Reply {
+pub enum FaultScriptReply {
     /// A successful answer.
-    Answer(AnswerSpec),
+    Answer(FaultScriptAnswer),
     /// A rate limit.
     RateLimit {
         /// Stated wait in seconds; none if absent.
@@ -77,7 +77,7 @@ pub enum Reply {
     /// A tool call; with `times = "always"` the same one again and again.
     ToolCall(ToolCall),
     /// A failing tool call; the scripted agent reports it as failed.
-    ToolFailure(ToolFailure),
+    ToolFailure(ScriptedToolFailure),
     /// No response at all, forever.
     Hang,
     /// The headers of an answer, then silence.
@@ -115,7 +115,7 @@ pub enum Reply {
         after: usize,
         /// Way it breaks off; the connection is closed if absent.
         #[serde(default)]
-        by: StreamCutMode,
+        by: FaultStreamCutMode,
     },
     /// The connection is reset (a real RST).
     Reset {
@@ -134,7 +134,7 @@ pub enum Reply {
         after: usize,
         /// Error; an overloaded provider if absent.
         #[serde(default)]
-        error: StreamErrorKind,
+        error: StreamedApiErrorKind,
     },
     /// A stream in which one frame is not JSON; the other frames are complete.
     BadChunk {
@@ -175,12 +175,12 @@ pub enum Reply {
     Echo,
 }
 
-impl Reply {
+impl FaultScriptReply {
     /// Returns a successful answer with this text.
     pub fn answer(text: impl Into<String>) -> Self {
-        Self::Answer(AnswerSpec {
+        Self::Answer(FaultScriptAnswer {
             text: text.into(),
-            ..AnswerSpec::default()
+            ..FaultScriptAnswer::default()
         })
     }
 

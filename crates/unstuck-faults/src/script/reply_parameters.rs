@@ -13,7 +13,7 @@ use super::headers;
 /// A successful answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct AnswerSpec {
+pub struct FaultScriptAnswer {
     /// Text of the model; in a script, defaults to saying that the tests pass.
     #[serde(default = "default_text")]
     pub text: String,
@@ -64,7 +64,7 @@ pub struct ToolCall {
 /// The result of a failing tool.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ToolFailure {
+pub struct ScriptedToolFailure {
     /// Standard error output.
     pub stderr: String,
     /// Exit code; 1 if absent.

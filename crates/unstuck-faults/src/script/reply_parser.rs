@@ -12,14 +12,14 @@ use serde::de::{
     Visitor,
 };
 
-use super::reply::Reply;
+use super::reply::FaultScriptReply;
 use super::request_condition::RequestCondition;
 use crate::reply_catalog;
 
 /// A reply with its condition and the other keys of the table.
 pub(super) struct ConditionalReply<E> {
     pub(super) when: RequestCondition,
-    pub(super) reply: Reply,
+    pub(super) reply: FaultScriptReply,
     pub(super) extra: E,
 }
 
@@ -82,15 +82,15 @@ impl<'de, E: ExtraTableKeys> Visitor<'de> for EntryVisitor<E> {
 struct ReplySeed<'a>(&'a str);
 
 impl<'de> DeserializeSeed<'de> for ReplySeed<'_> {
-    type Value = Reply;
+    type Value = FaultScriptReply;
 
-    fn deserialize<D: Deserializer<'de>>(self, value: D) -> Result<Reply, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, value: D) -> Result<FaultScriptReply, D::Error> {
         if reply_catalog::find(self.0).is_none() {
             return Err(D::Error::custom(reply_catalog::unknown_fault_message(
                 self.0,
             )));
         }
-        Reply::deserialize(ReplyVariant {
+        FaultScriptReply::deserialize(ReplyVariant {
             name: self.0,
             value,
         })
@@ -166,17 +166,20 @@ impl<'de, D: Deserializer<'de>> VariantAccess<'de> for ReplyValues<D> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::script::Script;
+    use crate::script::FaultScript;
 
     #[test]
     fn the_catalog_lists_every_reply_with_a_valid_step() {
         for fault in reply_catalog::faults() {
-            let script: Script = format!("[[step]]\n{}", fault.step).parse().unwrap();
+            let script: FaultScript = format!("[[step]]\n{}", fault.step).parse().unwrap();
             assert_eq!(script.steps()[0].reply.name(), fault.name);
         }
         // The enum lists all its variants in this error.
         let nothing: toml::Table = toml::from_str("x = 1").unwrap();
-        let all = nothing.try_into::<Reply>().unwrap_err().to_string();
+        let all = nothing
+            .try_into::<FaultScriptReply>()
+            .unwrap_err()
+            .to_string();
         let count = all.matches('`').count() / 2 - 1;
         assert_eq!(count, reply_catalog::faults().len(), "{all}");
     }

@@ -34,14 +34,14 @@ pub struct RequestCondition {
     /// If set, requires the last message to be the beginning of the answer (`true`) or not (`false`).
     pub prefill: Option<bool>,
     /// Position among the requests that match otherwise, counted from 1: `3`, `"3-7"` or `"3-"`.
-    pub nth: Option<RequestRange>,
+    pub nth: Option<RequestNumberRange>,
     /// If set, only every n-th of the requests that match otherwise.
     pub every: Option<u64>,
 }
 
 /// A position or a range of positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RequestRange {
+pub struct RequestNumberRange {
     /// First position.
     pub first: u64,
     /// Last position; `None` if unbounded.
@@ -104,13 +104,13 @@ fn is_wanted<T: PartialEq>(found: T, wanted: Option<T>) -> bool {
     wanted.is_none_or(|wanted| wanted == found)
 }
 
-impl RequestRange {
+impl RequestNumberRange {
     fn contains(self, place: u64) -> bool {
         place >= self.first && self.last.is_none_or(|last| place <= last)
     }
 }
 
-impl From<u64> for RequestRange {
+impl From<u64> for RequestNumberRange {
     fn from(place: u64) -> Self {
         Self {
             first: place,
@@ -119,7 +119,7 @@ impl From<u64> for RequestRange {
     }
 }
 
-impl fmt::Display for RequestRange {
+impl fmt::Display for RequestNumberRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.last {
             Some(last) if last == self.first => write!(f, "{last}"),
@@ -129,13 +129,13 @@ impl fmt::Display for RequestRange {
     }
 }
 
-impl Serialize for RequestRange {
+impl Serialize for RequestNumberRange {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for RequestRange {
+impl<'de> Deserialize<'de> for RequestNumberRange {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(NthVisitor)
     }
@@ -144,30 +144,30 @@ impl<'de> Deserialize<'de> for RequestRange {
 struct NthVisitor;
 
 impl Visitor<'_> for NthVisitor {
-    type Value = RequestRange;
+    type Value = RequestNumberRange;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a request number or range starting at 1, such as 3, \"3-7\" or \"3-\"")
     }
 
-    fn visit_i64<E: Error>(self, place: i64) -> Result<RequestRange, E> {
+    fn visit_i64<E: Error>(self, place: i64) -> Result<RequestNumberRange, E> {
         u64::try_from(place)
             .ok()
             .filter(|place| *place > 0)
-            .map(RequestRange::from)
+            .map(RequestNumberRange::from)
             .ok_or_else(|| E::invalid_value(serde::de::Unexpected::Signed(place), &self))
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<RequestRange, E> {
+    fn visit_str<E: Error>(self, text: &str) -> Result<RequestNumberRange, E> {
         let wrong = || E::invalid_value(serde::de::Unexpected::Str(text), &self);
         let number = |part: &str| part.trim().parse::<u64>().map_err(|_| wrong());
         let nth = match text.split_once('-') {
-            None => RequestRange::from(number(text)?),
-            Some((first, "")) => RequestRange {
+            None => RequestNumberRange::from(number(text)?),
+            Some((first, "")) => RequestNumberRange {
                 first: number(first)?,
                 last: None,
             },
-            Some((first, last)) => RequestRange {
+            Some((first, last)) => RequestNumberRange {
                 first: number(first)?,
                 last: Some(number(last)?),
             },

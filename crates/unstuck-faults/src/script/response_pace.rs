@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::latency::Latency;
+use super::latency::LatencyDistribution;
 
 /// The pace and chunk size of answers.
 ///
@@ -11,9 +11,9 @@ use super::latency::Latency;
 #[serde(deny_unknown_fields, default)]
 pub struct ResponsePace {
     /// Delay of the headers.
-    pub first_byte: Latency,
+    pub first_byte: LatencyDistribution,
     /// Delay between the frames of a stream.
-    pub between: Latency,
+    pub between: LatencyDistribution,
     /// Number of chunks of a streamed text; up to 4 if absent.
     pub chunks: Option<usize>,
     /// Bytes per chunk; with `chunks`, the text is repeated or cut to that length.

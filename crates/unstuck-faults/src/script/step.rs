@@ -6,27 +6,27 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
-use super::reply::Reply;
+use super::reply::FaultScriptReply;
 use super::reply_parser::{ConditionalReply, ExtraTableKeys};
-use super::request_condition::{RequestCondition, RequestRange};
+use super::request_condition::{RequestCondition, RequestNumberRange};
 use super::response_pace::ResponsePace;
 
 /// A reply to one or more requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ScriptStep {
+pub struct FaultScriptStep {
     /// Condition on the requests.
     pub when: RequestCondition,
     /// Number of uses before it is used up; in a script, once by default, always if `when` names positions.
-    pub times: StepRepeat,
+    pub times: FaultScriptStepRepeat,
     /// Pace; the script's own if absent.
     pub pace: Option<ResponsePace>,
     /// Reply.
-    pub reply: Reply,
+    pub reply: FaultScriptReply,
 }
 
 /// The repetition of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StepRepeat {
+pub enum FaultScriptStepRepeat {
     /// This many times, then the next step applies.
     Count(u32),
     /// For every matching request within this time after the first.
@@ -35,7 +35,7 @@ pub enum StepRepeat {
     Always,
 }
 
-impl ScriptStep {
+impl FaultScriptStep {
     /// Restricts the step to prompts that contain this text.
     #[must_use]
     pub fn when_prompt(mut self, contains: impl Into<String>) -> Self {
@@ -66,9 +66,9 @@ impl ScriptStep {
 
     /// Restricts the step to the request at this position among those that match otherwise, counted from 1.
     #[must_use]
-    pub fn when_nth(mut self, place: impl Into<RequestRange>) -> Self {
+    pub fn when_nth(mut self, place: impl Into<RequestNumberRange>) -> Self {
         self.when.nth = Some(place.into());
-        self.times = StepRepeat::Always;
+        self.times = FaultScriptStepRepeat::Always;
         self
     }
 
@@ -89,36 +89,36 @@ impl ScriptStep {
     /// Uses the step this many times before the next one applies.
     #[must_use]
     pub fn times(mut self, count: u32) -> Self {
-        self.times = StepRepeat::Count(count);
+        self.times = FaultScriptStepRepeat::Count(count);
         self
     }
 
     /// Uses the step for every matching request.
     #[must_use]
     pub fn always(mut self) -> Self {
-        self.times = StepRepeat::Always;
+        self.times = FaultScriptStepRepeat::Always;
         self
     }
 }
 
-impl From<Reply> for ScriptStep {
-    fn from(reply: Reply) -> Self {
+impl From<FaultScriptReply> for FaultScriptStep {
+    fn from(reply: FaultScriptReply) -> Self {
         Self {
             when: RequestCondition::default(),
-            times: StepRepeat::default(),
+            times: FaultScriptStepRepeat::default(),
             pace: None,
             reply,
         }
     }
 }
 
-impl Default for StepRepeat {
+impl Default for FaultScriptStepRepeat {
     fn default() -> Self {
         Self::Count(1)
     }
 }
 
-impl<'de> Deserialize<'de> for StepRepeat {
+impl<'de> Deserialize<'de> for FaultScriptStepRepeat {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(TimesVisitor)
     }
@@ -127,23 +127,23 @@ impl<'de> Deserialize<'de> for StepRepeat {
 struct TimesVisitor;
 
 impl Visitor<'_> for TimesVisitor {
-    type Value = StepRepeat;
+    type Value = FaultScriptStepRepeat;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a number, a duration such as \"25s\", or \"always\"")
     }
 
-    fn visit_i64<E: Error>(self, count: i64) -> Result<StepRepeat, E> {
+    fn visit_i64<E: Error>(self, count: i64) -> Result<FaultScriptStepRepeat, E> {
         u32::try_from(count)
-            .map(StepRepeat::Count)
+            .map(FaultScriptStepRepeat::Count)
             .map_err(|_| E::invalid_value(serde::de::Unexpected::Signed(count), &self))
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<StepRepeat, E> {
+    fn visit_str<E: Error>(self, text: &str) -> Result<FaultScriptStepRepeat, E> {
         match text {
-            "always" => Ok(StepRepeat::Always),
+            "always" => Ok(FaultScriptStepRepeat::Always),
             _ => unstuck_core::duration::parse(text)
-                .map(StepRepeat::Within)
+                .map(FaultScriptStepRepeat::Within)
                 .map_err(|_| E::invalid_value(serde::de::Unexpected::Str(text), &self)),
         }
     }
@@ -151,7 +151,7 @@ impl Visitor<'_> for TimesVisitor {
 
 #[derive(Default)]
 struct StepExtra {
-    times: Option<StepRepeat>,
+    times: Option<FaultScriptStepRepeat>,
     pace: Option<ResponsePace>,
 }
 
@@ -172,14 +172,14 @@ impl ExtraTableKeys for StepExtra {
     }
 }
 
-impl<'de> Deserialize<'de> for ScriptStep {
+impl<'de> Deserialize<'de> for FaultScriptStep {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let entry = ConditionalReply::<StepExtra>::deserialize(deserializer)?;
         // A step that names positions applies to all of them.
         let usual = if entry.when.nth.is_some() || entry.when.every.is_some() {
-            StepRepeat::Always
+            FaultScriptStepRepeat::Always
         } else {
-            StepRepeat::default()
+            FaultScriptStepRepeat::default()
         };
         Ok(Self {
             when: entry.when,

@@ -5,7 +5,7 @@ use serde::Deserialize;
 /// The way a stream breaks off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum StreamCutMode {
+pub enum FaultStreamCutMode {
     /// The connection is closed without a proper end.
     #[default]
     Close,
@@ -31,7 +31,7 @@ pub enum ConnectionResetPoint {
 /// The error inside a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum StreamErrorKind {
+pub enum StreamedApiErrorKind {
     /// An overloaded provider.
     #[default]
     Overloaded,

@@ -4,20 +4,20 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
-use super::step::StepRepeat;
+use super::step::FaultScriptStepRepeat;
 
 /// The TLS options of a script: they enable TLS on the server's port, with a certificate created at the start.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct TlsOptions {
+pub struct TlsFaultOptions {
     /// Fault of the certificate.
     pub certificate: CertificateFault,
     /// Number of handshakes that fail before others succeed: a number or `"always"`.
     #[serde(rename = "fails")]
-    pub failing_handshakes: StepRepeat,
+    pub failing_handshakes: FaultScriptStepRepeat,
     /// Way they fail.
     #[serde(rename = "how")]
-    pub handshake_fault: HandshakeFault,
+    pub handshake_fault: TlsHandshakeFault,
     /// File to write the certificate to as PEM, for clients to trust.
     pub pem_file: Option<PathBuf>,
 }
@@ -38,7 +38,7 @@ pub enum CertificateFault {
 /// The way a handshake fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum HandshakeFault {
+pub enum TlsHandshakeFault {
     /// Sends bytes that are not TLS.
     #[default]
     Garbage,
@@ -48,12 +48,12 @@ pub enum HandshakeFault {
     Reset,
 }
 
-impl Default for TlsOptions {
+impl Default for TlsFaultOptions {
     fn default() -> Self {
         Self {
             certificate: CertificateFault::default(),
-            failing_handshakes: StepRepeat::Count(0),
-            handshake_fault: HandshakeFault::default(),
+            failing_handshakes: FaultScriptStepRepeat::Count(0),
+            handshake_fault: TlsHandshakeFault::default(),
             pem_file: None,
         }
     }

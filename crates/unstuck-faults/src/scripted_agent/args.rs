@@ -7,7 +7,7 @@ use clap::{Parser, ValueEnum};
 /// Send one prompt to an LLM API and print the answer
 #[derive(Debug, Clone, Parser)]
 #[command(name = "agent")]
-pub struct AgentArgs {
+pub struct ScriptedAgentArgs {
     /// Prompt for the agent
     #[arg(short = 'p', long, value_name = "TEXT")]
     pub prompt: String,
@@ -26,7 +26,7 @@ pub struct AgentArgs {
 
     /// Output format
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
-    pub output_format: OutputFormat,
+    pub output_format: ScriptedAgentOutputFormat,
 
     /// Request timeout in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
@@ -35,7 +35,7 @@ pub struct AgentArgs {
 
 /// The output format of the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum OutputFormat {
+pub enum ScriptedAgentOutputFormat {
     /// Text only
     #[default]
     Text,
@@ -43,7 +43,7 @@ pub enum OutputFormat {
     Json,
 }
 
-impl AgentArgs {
+impl ScriptedAgentArgs {
     pub(super) fn timeout(&self) -> Duration {
         Duration::from_secs(self.timeout)
     }

@@ -8,7 +8,7 @@ use hyper_util::rt::TokioIo;
 use serde_json::json;
 use tokio::net::TcpStream;
 
-use super::args::AgentArgs;
+use super::args::ScriptedAgentArgs;
 use super::outcome::AgentFailure;
 
 /// Maximum response length.
@@ -24,7 +24,7 @@ pub(super) struct ReceivedResponse {
 
 /// Sends the prompt and reads the response.
 pub(super) async fn send(
-    args: &AgentArgs,
+    args: &ScriptedAgentArgs,
     session: &str,
 ) -> Result<ReceivedResponse, AgentFailure> {
     let base: Uri = args.api.parse().map_err(|_| invalid_address(&args.api))?;
@@ -68,7 +68,7 @@ fn invalid_address(api: &str) -> AgentFailure {
 }
 
 fn request(
-    args: &AgentArgs,
+    args: &ScriptedAgentArgs,
     session: &str,
     base: &str,
     authority: &str,

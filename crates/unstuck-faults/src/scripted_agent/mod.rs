@@ -10,7 +10,7 @@ mod outcome;
 mod report;
 mod response_parser;
 
-pub use args::{AgentArgs, OutputFormat};
+pub use args::{ScriptedAgentArgs, ScriptedAgentOutputFormat};
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -30,7 +30,7 @@ pub(crate) const FAILING_TOOL: &str = "scripted_failure";
 /// It has its own runtime, so async code must call it from a blocking thread.
 pub fn main(args: impl IntoIterator<Item = impl Into<OsString>>) -> i32 {
     let args = args.into_iter().map(Into::into);
-    match AgentArgs::try_parse_from([OsString::from("agent")].into_iter().chain(args)) {
+    match ScriptedAgentArgs::try_parse_from([OsString::from("agent")].into_iter().chain(args)) {
         Ok(args) => run(&args),
         Err(error) => {
             // A write error is ignored: the terminal is gone.
@@ -41,13 +41,13 @@ pub fn main(args: impl IntoIterator<Item = impl Into<OsString>>) -> i32 {
 }
 
 /// Runs the agent and returns its exit code.
-pub fn run(args: &AgentArgs) -> i32 {
+pub fn run(args: &ScriptedAgentArgs) -> i32 {
     let session = args.resume.clone().unwrap_or_else(new_session_id);
     let outcome = ask(args, &session);
     let report = AgentReport::new(&outcome, &session);
     let (stdout, stderr) = match args.output_format {
-        OutputFormat::Text => (report.text(), report.stderr()),
-        OutputFormat::Json => (report.json(), report.stderr()),
+        ScriptedAgentOutputFormat::Text => (report.text(), report.stderr()),
+        ScriptedAgentOutputFormat::Json => (report.json(), report.stderr()),
     };
     // A closed pipe is not an error.
     let _ = std::io::stdout().write_all(stdout.as_bytes());
@@ -60,7 +60,7 @@ fn own_stderr() -> std::io::Stderr {
     std::io::stderr()
 }
 
-fn ask(args: &AgentArgs, session: &str) -> Result<ModelAnswer, AgentFailure> {
+fn ask(args: &ScriptedAgentArgs, session: &str) -> Result<ModelAnswer, AgentFailure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

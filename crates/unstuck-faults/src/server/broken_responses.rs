@@ -11,17 +11,19 @@ use super::paced_body::{BodyEnd, BodyPiece, PacedBody, Pings};
 use super::raw_connection::{ConnectionEndedByScript, RawConnectionFault};
 use super::response_builder::{EVENTS, JSON, PacedResponse, ReplyContext, paced_response};
 use crate::protocol::Rejection;
-use crate::script::{ConnectionResetPoint, Reply, StreamCutMode, StreamErrorKind};
+use crate::script::{
+    ConnectionResetPoint, FaultScriptReply, FaultStreamCutMode, StreamedApiErrorKind,
+};
 
 impl ReplyContext<'_> {
     /// Returns the answer of a broken reply.
     pub(super) fn broken_response(
         &self,
-        reply: &Reply,
+        reply: &FaultScriptReply,
     ) -> Result<PacedResponse, ConnectionEndedByScript> {
         Ok(match reply {
-            Reply::Stall => self.body(Vec::new(), BodyEnd::Silence(None)),
-            Reply::StallAt {
+            FaultScriptReply::Stall => self.body(Vec::new(), BodyEnd::Silence(None)),
+            FaultScriptReply::StallAt {
                 after,
                 wait,
                 pings,
@@ -34,22 +36,22 @@ impl ReplyContext<'_> {
                 };
                 self.stall(*after, *wait, *pings, end)
             }
-            Reply::SlowFirstToken { wait, pings } => {
+            FaultScriptReply::SlowFirstToken { wait, pings } => {
                 let after = self.protocol.opening_frames();
                 self.stall(after, Some(*wait), *pings, BodyEnd::Complete)
             }
-            Reply::Cut => self.half_response(BodyEnd::Cut),
-            Reply::CutAt { after, by } => self.cut(*after, *by),
-            Reply::Reset { by } => return self.reset(*by),
-            Reply::StreamError => self.error_at(None, StreamErrorKind::Overloaded),
-            Reply::ErrorAt { after, error } => self.error_at(Some(*after), *error),
-            Reply::BadChunk { after, extra } => self.bad_chunk(*after, *extra),
-            Reply::MissingEnd { reason_too } => self.missing_end(*reason_too),
-            Reply::Malformed => self.malformed(),
-            Reply::InvalidJson => self.bad_chunk(self.protocol.opening_frames(), false),
-            Reply::WrongLength { by } => return Err(self.wrong_length(*by)),
-            Reply::BadFraming => return Err(self.bad_framing()),
-            Reply::NotHttp => {
+            FaultScriptReply::Cut => self.half_response(BodyEnd::Cut),
+            FaultScriptReply::CutAt { after, by } => self.cut(*after, *by),
+            FaultScriptReply::Reset { by } => return self.reset(*by),
+            FaultScriptReply::StreamError => self.error_at(None, StreamedApiErrorKind::Overloaded),
+            FaultScriptReply::ErrorAt { after, error } => self.error_at(Some(*after), *error),
+            FaultScriptReply::BadChunk { after, extra } => self.bad_chunk(*after, *extra),
+            FaultScriptReply::MissingEnd { reason_too } => self.missing_end(*reason_too),
+            FaultScriptReply::Malformed => self.malformed(),
+            FaultScriptReply::InvalidJson => self.bad_chunk(self.protocol.opening_frames(), false),
+            FaultScriptReply::WrongLength { by } => return Err(self.wrong_length(*by)),
+            FaultScriptReply::BadFraming => return Err(self.bad_framing()),
+            FaultScriptReply::NotHttp => {
                 let nonsense = Bytes::from_static(b"\x00\x15\x03 this is not HTTP\r\n\r\n");
                 return Err(self.end_connection(RawConnectionFault::Bytes(nonsense)));
             }
@@ -90,15 +92,15 @@ impl ReplyContext<'_> {
         response
     }
 
-    fn cut(&self, after: usize, by: StreamCutMode) -> PacedResponse {
+    fn cut(&self, after: usize, by: FaultStreamCutMode) -> PacedResponse {
         let end = match by {
-            StreamCutMode::Close => BodyEnd::Cut,
-            StreamCutMode::Reset => BodyEnd::Reset(Arc::clone(self.line)),
-            StreamCutMode::End => BodyEnd::Complete,
+            FaultStreamCutMode::Close => BodyEnd::Cut,
+            FaultStreamCutMode::Reset => BodyEnd::Reset(Arc::clone(self.line)),
+            FaultStreamCutMode::End => BodyEnd::Complete,
         };
         if !self.call.wants_stream {
             return match by {
-                StreamCutMode::End => self.malformed(),
+                FaultStreamCutMode::End => self.malformed(),
                 _ => self.half_response(end),
             };
         }
@@ -156,12 +158,12 @@ impl ReplyContext<'_> {
     }
 
     /// Returns a stream with an error after some frames, or after half of them.
-    fn error_at(&self, after: Option<usize>, error: StreamErrorKind) -> PacedResponse {
+    fn error_at(&self, after: Option<usize>, error: StreamedApiErrorKind) -> PacedResponse {
         let rejection = match error {
-            StreamErrorKind::Overloaded => Rejection::Overloaded,
-            StreamErrorKind::ServerError => Rejection::ServerError,
-            StreamErrorKind::RateLimit => Rejection::RateLimit { retry_after: None },
-            StreamErrorKind::ContextLimit => Rejection::ContextLimit,
+            StreamedApiErrorKind::Overloaded => Rejection::Overloaded,
+            StreamedApiErrorKind::ServerError => Rejection::ServerError,
+            StreamedApiErrorKind::RateLimit => Rejection::RateLimit { retry_after: None },
+            StreamedApiErrorKind::ContextLimit => Rejection::ContextLimit,
         };
         if !self.call.wants_stream {
             return self.refusal(&rejection);

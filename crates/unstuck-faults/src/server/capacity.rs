@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 use super::capacity_schedule::CapacitySchedule;
 use super::lock;
-use crate::script::{CapacityPhase, ServerCapacity};
+use crate::script::{FaultServerCapacityPhase, ServerCapacity};
 
 /// Maximum burst, in seconds of capacity.
 const BURST_SECONDS: f64 = 0.02;
@@ -50,7 +50,7 @@ struct QueuePlace<'a> {
 }
 
 impl CapacityGate {
-    pub(super) fn new(capacity: ServerCapacity, phases: &[CapacityPhase]) -> Self {
+    pub(super) fn new(capacity: ServerCapacity, phases: &[FaultServerCapacityPhase]) -> Self {
         Self {
             capacity,
             schedule: CapacitySchedule::new(phases),

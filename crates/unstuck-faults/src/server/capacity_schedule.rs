@@ -1,6 +1,6 @@
 //! The work that a server can do over time, if its capacity changes.
 
-use crate::script::CapacityPhase;
+use crate::script::FaultServerCapacityPhase;
 
 /// The share of the capacity in each interval, in seconds since the start.
 #[derive(Debug, Clone)]
@@ -18,8 +18,8 @@ struct Segment {
 
 impl CapacitySchedule {
     /// Builds the schedule of these phases; if several overlap, the last one applies.
-    pub(super) fn new(phases: &[CapacityPhase]) -> Self {
-        let ends = |phase: &CapacityPhase| {
+    pub(super) fn new(phases: &[FaultServerCapacityPhase]) -> Self {
+        let ends = |phase: &FaultServerCapacityPhase| {
             let from = phase.from.as_secs_f64();
             [from, from + phase.lasts.as_secs_f64()]
         };
@@ -91,7 +91,7 @@ mod tests {
     fn curve(phases: &[(u64, u64, f64)]) -> CapacitySchedule {
         let phases: Vec<_> = phases
             .iter()
-            .map(|(from, lasts, share)| CapacityPhase {
+            .map(|(from, lasts, share)| FaultServerCapacityPhase {
                 from: Duration::from_secs(*from),
                 lasts: Duration::from_secs(*lasts),
                 share: *share,

@@ -14,7 +14,7 @@ use super::raw_connection::{HeadRecordingStream, RawConnection, ResettableStream
 use super::request_handler::respond;
 use super::state::ServerState;
 use super::tls::Handshake;
-use crate::script::HandshakeFault;
+use crate::script::TlsHandshakeFault;
 
 /// First bytes of TLS and of HTTP/2; no HTTP/1 method begins like that.
 const TLS: u8 = 0x16;
@@ -68,12 +68,12 @@ async fn serve_tls(mut stream: TcpStream, state: Arc<ServerState>) {
         return;
     };
     match tls.next_handshake() {
-        Handshake::Fails(HandshakeFault::Garbage) => {
+        Handshake::Fails(TlsHandshakeFault::Garbage) => {
             let _ = stream.write_all(b"\x00\x01this is not TLS\r\n").await;
             let _ = stream.shutdown().await;
         }
-        Handshake::Fails(HandshakeFault::Close) => {}
-        Handshake::Fails(HandshakeFault::Reset) => stream.reset(),
+        Handshake::Fails(TlsHandshakeFault::Close) => {}
+        Handshake::Fails(TlsHandshakeFault::Reset) => stream.reset(),
         Handshake::Works(acceptor) => {
             // A client that rejects the certificate disconnects here.
             let Ok(stream) = acceptor.accept(stream).await else {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use unstuck_core::Timestamp;
 
 use crate::protocol::{LimitUnit, OverLimit, RateLimitStatus, RemainingLimit};
-use crate::script::KeyLimits;
+use crate::script::FaultServerKeyLimits;
 
 /// Maximum number of distinct keys; further ones share the last bucket.
 const MAX_KEYS: usize = 10_000;
@@ -15,7 +15,7 @@ const MAX_KEYS: usize = 10_000;
 /// The token buckets of all API keys.
 #[derive(Debug)]
 pub(super) struct Buckets {
-    limits: KeyLimits,
+    limits: FaultServerKeyLimits,
     // Keyed by a hash, so that the keys themselves are not kept.
     keys: HashMap<u64, KeyBuckets>,
 }
@@ -42,7 +42,7 @@ pub(super) struct TimestampAndUptime {
 }
 
 impl Buckets {
-    pub(super) fn new(limits: KeyLimits) -> Self {
+    pub(super) fn new(limits: FaultServerKeyLimits) -> Self {
         Self {
             limits,
             keys: HashMap::new(),
@@ -131,7 +131,7 @@ impl KeyBuckets {
 }
 
 impl TokenBucket {
-    fn new(limit: u32, limits: KeyLimits, now: f64) -> Self {
+    fn new(limit: u32, limits: FaultServerKeyLimits, now: f64) -> Self {
         Self {
             limit,
             per_second: f64::from(limit) / limits.window.as_secs_f64().max(0.001),
@@ -188,10 +188,10 @@ mod tests {
     }
 
     fn buckets() -> Buckets {
-        Buckets::new(KeyLimits {
+        Buckets::new(FaultServerKeyLimits {
             requests_per_minute: Some(2),
             tokens_per_minute: Some(600),
-            ..KeyLimits::default()
+            ..FaultServerKeyLimits::default()
         })
     }
 

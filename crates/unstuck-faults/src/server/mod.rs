@@ -19,8 +19,8 @@ mod state;
 mod stats;
 mod tls;
 
-pub use request_log::RequestRecord;
-pub use stats::ServerStats;
+pub use request_log::FaultServerRequestRecord;
+pub use stats::FaultServerStats;
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -34,8 +34,8 @@ use tokio::task::JoinSet;
 
 use self::request_log::RequestLog;
 use self::state::ServerState;
-use crate::error::FaultsError;
-use crate::script::Script;
+use crate::error::FaultServerError;
+use crate::script::FaultScript;
 
 /// A running LLM API that fails as its script says; stops on drop.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ pub struct FaultServer {
 
 /// Address and log options of a server.
 #[derive(Debug, Clone, Default)]
-pub struct ServerOptions {
+pub struct FaultServerOptions {
     /// Port on 127.0.0.1; 0 for any free one.
     pub port: u16,
     /// Address to listen on, instead of 127.0.0.1 and the port.
@@ -61,27 +61,30 @@ const BEFORE_NEXT_ACCEPT: Duration = Duration::from_millis(50);
 
 impl FaultServer {
     /// Starts a server on a free port.
-    pub fn start(script: Script) -> Result<Self, FaultsError> {
-        Self::start_with(script, &ServerOptions::default())
+    pub fn start(script: FaultScript) -> Result<Self, FaultServerError> {
+        Self::start_with(script, &FaultServerOptions::default())
     }
 
     /// Starts a server.
-    pub fn start_with(script: Script, options: &ServerOptions) -> Result<Self, FaultsError> {
+    pub fn start_with(
+        script: FaultScript,
+        options: &FaultServerOptions,
+    ) -> Result<Self, FaultServerError> {
         let seen = RequestLog::new(options.log.as_deref())?;
         let state = Arc::new(ServerState::new(script, seen)?);
         let local = SocketAddr::from((Ipv4Addr::LOCALHOST, options.port));
         let (listener, address) =
-            bind(options.listen.unwrap_or(local)).map_err(FaultsError::Start)?;
+            bind(options.listen.unwrap_or(local)).map_err(FaultServerError::Start)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
-            .map_err(FaultsError::Start)?;
+            .map_err(FaultServerError::Start)?;
         let (stop, stopped) = oneshot::channel();
         let shared = Arc::clone(&state);
         let thread = std::thread::Builder::new()
             .name("unstuck-faults".into())
             .spawn(move || serve(&runtime, listener, &shared, stopped))
-            .map_err(FaultsError::Start)?;
+            .map_err(FaultServerError::Start)?;
         Ok(Self {
             address,
             state,
@@ -118,12 +121,12 @@ impl FaultServer {
     }
 
     /// Returns the requests so far, oldest first; only the last thousand are kept.
-    pub fn requests(&self) -> Vec<RequestRecord> {
+    pub fn requests(&self) -> Vec<FaultServerRequestRecord> {
         lock(&self.state.request_log).all()
     }
 
     /// Returns the statistics so far.
-    pub fn stats(&self) -> ServerStats {
+    pub fn stats(&self) -> FaultServerStats {
         lock(&self.state.tally).stats()
     }
 

@@ -14,7 +14,7 @@ use super::in_flight::InFlightRequest;
 use super::key_limits::TimestampAndUptime;
 use super::lock;
 use super::raw_connection::{ConnectionEndedByScript, RawConnection};
-use super::request_log::RequestRecord;
+use super::request_log::FaultServerRequestRecord;
 use super::response_builder::{PacedResponse, ReplyContext, json_response, refusal, with_headers};
 use super::state::ServerState;
 use crate::protocol::{
@@ -22,7 +22,8 @@ use crate::protocol::{
 };
 use crate::randomness::{RandomDrawPurpose, RequestRng};
 use crate::script::{
-    MatchableRequest, ModelCallOrQuery as Kind, Passthrough, Reply, SelectedReply,
+    AuxiliaryAnswerMode, FaultScriptReply, MatchableRequest, ModelCallOrQuery as FailureKind,
+    SelectedReply,
 };
 
 /// Maximum request length; the real APIs refuse longer ones too.
@@ -122,10 +123,10 @@ impl IncomingRequest<'_> {
         self.log_request(&call, &body, name);
         self.count_request(&call, name);
         let answered = match taken {
-            Some(taken) if *taken.reply == Reply::Echo => Ok(self.echo_response(&body)),
+            Some(taken) if *taken.reply == FaultScriptReply::Echo => Ok(self.echo_response(&body)),
             Some(taken) => {
                 let asked = self.reply_context(&call, &key, &taken);
-                if *taken.reply == Reply::Hang {
+                if *taken.reply == FaultScriptReply::Hang {
                     lock(&self.state.tally).count_response(0, self.state.uptime_seconds());
                     let _waiting = HangingRequest(flight);
                     std::future::pending::<()>().await;
@@ -203,7 +204,9 @@ impl IncomingRequest<'_> {
             call,
             body,
         };
-        let kind = self.auxiliary.map_or(Kind::Model, |_| Kind::Auxiliary);
+        let kind = self
+            .auxiliary
+            .map_or(FailureKind::Model, |_| FailureKind::Auxiliary);
         self.state.with_script_run(|play| {
             let passed = play.first_request().elapsed();
             let mut phases = self.state.script.phases.iter().rev();
@@ -240,7 +243,7 @@ impl IncomingRequest<'_> {
             return self.refusal(&Rejection::NoStep, &call.model);
         };
         let path = self.head.uri.path();
-        if self.state.script.passthrough == Passthrough::Echo {
+        if self.state.script.passthrough == AuxiliaryAnswerMode::Echo {
             return self.echo_response(body);
         }
         let method = &self.head.method;
@@ -264,9 +267,10 @@ impl IncomingRequest<'_> {
             return;
         }
         let (method, headers) = (self.head.method.as_str(), &self.head.headers);
-        let mut request = RequestRecord::new(self.at.clock, method, &self.head.uri, headers)
-            .with_call(call)
-            .with_body(body);
+        let mut request =
+            FaultServerRequestRecord::new(self.at.clock, method, &self.head.uri, headers)
+                .with_call(call)
+                .with_body(body);
         request.reply = reply;
         lock(&self.state.request_log).record(request);
     }

@@ -10,7 +10,7 @@ use hyper::{HeaderMap, Uri};
 use serde::Serialize;
 use unstuck_core::Timestamp;
 
-use crate::error::FaultsError;
+use crate::error::FaultServerError;
 use crate::protocol::ModelCall;
 
 const MAX_REQUESTS: usize = 1000;
@@ -20,7 +20,7 @@ const HIDDEN: &str = "(hidden)";
 
 /// A received request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct RequestRecord {
+pub struct FaultServerRequestRecord {
     /// Timestamp of its arrival.
     pub at: Timestamp,
     /// HTTP method.
@@ -48,17 +48,17 @@ pub struct RequestRecord {
 /// The received requests, and their log file.
 #[derive(Debug)]
 pub(super) struct RequestLog {
-    requests: VecDeque<RequestRecord>,
+    requests: VecDeque<FaultServerRequestRecord>,
     log: Option<File>,
 }
 
 impl RequestLog {
     #[expect(clippy::disallowed_methods, reason = "a log that the user names")]
-    pub(super) fn new(log: Option<&Path>) -> Result<Self, FaultsError> {
+    pub(super) fn new(log: Option<&Path>) -> Result<Self, FaultServerError> {
         let open = |path: &Path| {
             let mut options = File::options();
             options.append(true).create(true);
-            options.open(path).map_err(FaultsError::file(path))
+            options.open(path).map_err(FaultServerError::file(path))
         };
         Ok(Self {
             requests: VecDeque::new(),
@@ -70,7 +70,7 @@ impl RequestLog {
         self.log.is_some()
     }
 
-    pub(super) fn all(&self) -> Vec<RequestRecord> {
+    pub(super) fn all(&self) -> Vec<FaultServerRequestRecord> {
         self.requests.iter().cloned().collect()
     }
 
@@ -79,7 +79,7 @@ impl RequestLog {
     }
 
     /// Records a request.
-    pub(super) fn record(&mut self, request: RequestRecord) {
+    pub(super) fn record(&mut self, request: FaultServerRequestRecord) {
         if let (Some(log), Ok(mut line)) = (&mut self.log, serde_json::to_string(&request)) {
             line.push('\n');
             // A full disk must not change the client's answer.
@@ -92,7 +92,7 @@ impl RequestLog {
     }
 }
 
-impl RequestRecord {
+impl FaultServerRequestRecord {
     pub(super) fn new(at: Timestamp, method: &str, uri: &Uri, headers: &HeaderMap) -> Self {
         let header = |(name, value): (&hyper::header::HeaderName, &hyper::header::HeaderValue)| {
             let shown = if is_secret(name.as_str()) {
@@ -160,7 +160,8 @@ mod tests {
                 ..ModelCall::default()
             };
             let uri = Uri::from_static("/v1/messages");
-            let request = RequestRecord::new(at, "POST", &uri, &HeaderMap::new()).with_call(&call);
+            let request =
+                FaultServerRequestRecord::new(at, "POST", &uri, &HeaderMap::new()).with_call(&call);
             seen.record(request);
         }
         let kept = seen.all();

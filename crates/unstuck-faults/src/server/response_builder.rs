@@ -17,7 +17,7 @@ use crate::protocol::{
     TextChunkSpec as Cut, estimate_tokens, whole_seconds,
 };
 use crate::randomness::{RandomDrawPurpose, RequestRng};
-use crate::script::{AnswerSpec, Reply, ResponsePace, SelectedReply};
+use crate::script::{FaultScriptAnswer, FaultScriptReply, ResponsePace, SelectedReply};
 
 pub(super) const EVENTS: &str = "text/event-stream; charset=utf-8";
 pub(super) const JSON: &str = "application/json";
@@ -57,27 +57,29 @@ impl ReplyContext<'_> {
         if let Some(rejection) = self.rejection(taken) {
             let refused = self.refusal(&rejection);
             return Ok(match &*taken.reply {
-                Reply::Status { headers, .. } => with_script_headers(refused, headers),
+                FaultScriptReply::Status { headers, .. } => with_script_headers(refused, headers),
                 _ => refused,
             });
         }
         let content = match &*taken.reply {
-            Reply::Answer(answer) => {
+            FaultScriptReply::Answer(answer) => {
                 let answered = self.answer(answer).await;
                 return Ok(with_script_headers(answered, &answer.headers));
             }
-            Reply::Html { status } => return Ok(proxy_error_page(status.unwrap_or(502))),
-            Reply::Close => return Err(self.end_connection(RawConnectionFault::Close)),
-            Reply::Refusal | Reply::ContentFilter => MessageContent::Refusal,
-            Reply::Empty => MessageContent::Empty,
-            Reply::MaxTokens { text } => {
+            FaultScriptReply::Html { status } => {
+                return Ok(proxy_error_page(status.unwrap_or(502)));
+            }
+            FaultScriptReply::Close => return Err(self.end_connection(RawConnectionFault::Close)),
+            FaultScriptReply::Refusal | FaultScriptReply::ContentFilter => MessageContent::Refusal,
+            FaultScriptReply::Empty => MessageContent::Empty,
+            FaultScriptReply::MaxTokens { text } => {
                 MessageContent::Truncated(text.clone().unwrap_or_else(|| TRUNCATED_TEXT.to_owned()))
             }
-            Reply::ToolCall(call) => MessageContent::ToolCall {
+            FaultScriptReply::ToolCall(call) => MessageContent::ToolCall {
                 name: call.name.clone(),
                 input: call.input.clone(),
             },
-            Reply::ToolFailure(failure) => MessageContent::ToolCall {
+            FaultScriptReply::ToolFailure(failure) => MessageContent::ToolCall {
                 name: crate::scripted_agent::FAILING_TOOL.to_owned(),
                 input: json!({"stderr": failure.stderr, "exit_code": failure.exit_code}),
             },
@@ -93,23 +95,25 @@ impl ReplyContext<'_> {
     /// Returns the refusal of a reply, if it is one.
     fn rejection(&self, taken: &SelectedReply) -> Option<Rejection> {
         Some(match &*taken.reply {
-            Reply::RateLimit { retry_after } => Rejection::RateLimit {
+            FaultScriptReply::RateLimit { retry_after } => Rejection::RateLimit {
                 retry_after: *retry_after,
             },
-            Reply::RateLimitAs { form, wait } => Rejection::StatedRateLimit(RetryAfterHint {
-                form: *form,
-                time: *wait,
-                now: self.now,
-            }),
-            Reply::UsageLimit(_) => {
+            FaultScriptReply::RateLimitAs { form, wait } => {
+                Rejection::StatedRateLimit(RetryAfterHint {
+                    form: *form,
+                    time: *wait,
+                    now: self.now,
+                })
+            }
+            FaultScriptReply::UsageLimit(_) => {
                 let reset = taken.reset.unwrap_or(self.now);
                 let seconds = whole_seconds(reset.since(self.now));
                 Rejection::UsageLimit { reset, seconds }
             }
-            Reply::Quota => Rejection::Quota,
-            Reply::Overloaded => Rejection::Overloaded,
-            Reply::ServerError => Rejection::ServerError,
-            Reply::Status {
+            FaultScriptReply::Quota => Rejection::Quota,
+            FaultScriptReply::Overloaded => Rejection::Overloaded,
+            FaultScriptReply::ServerError => Rejection::ServerError,
+            FaultScriptReply::Status {
                 code,
                 retry_after,
                 message,
@@ -119,18 +123,20 @@ impl ReplyContext<'_> {
                 retry_after: *retry_after,
                 message: message.clone(),
             },
-            Reply::Auth => Rejection::Auth,
-            Reply::AuthExpired => Rejection::AuthExpired,
-            Reply::ContextLimit => Rejection::ContextLimit,
-            Reply::ModelNotFound => Rejection::ModelNotFound,
+            FaultScriptReply::Auth => Rejection::Auth,
+            FaultScriptReply::AuthExpired => Rejection::AuthExpired,
+            FaultScriptReply::ContextLimit => Rejection::ContextLimit,
+            FaultScriptReply::ModelNotFound => Rejection::ModelNotFound,
             // Gemini blocks the answer instead.
-            Reply::ContentFilter if self.protocol != Protocol::Gemini => Rejection::ContentFilter,
-            Reply::PrefillRejected => Rejection::Prefill,
+            FaultScriptReply::ContentFilter if self.protocol != Protocol::Gemini => {
+                Rejection::ContentFilter
+            }
+            FaultScriptReply::PrefillRejected => Rejection::Prefill,
             _ => return None,
         })
     }
 
-    async fn answer(&self, answer: &AnswerSpec) -> PacedResponse {
+    async fn answer(&self, answer: &FaultScriptAnswer) -> PacedResponse {
         if !answer.delay.is_zero() {
             tokio::time::sleep(answer.delay).await;
         }

@@ -12,13 +12,13 @@ use super::request_log::RequestLog;
 use super::stats::StatsCounter;
 use super::tls::TlsState;
 use crate::clock;
-use crate::error::FaultsError;
-use crate::script::{Script, ScriptCursor};
+use crate::error::FaultServerError;
+use crate::script::{FaultScript, ScriptCursor};
 
 /// The state shared by all connections of a server.
 #[derive(Debug)]
 pub(super) struct ServerState {
-    pub(super) script: Script,
+    pub(super) script: FaultScript,
     pub(super) request_log: Mutex<RequestLog>,
     pub(super) tally: Mutex<StatsCounter>,
     pub(super) tls: Option<TlsState>,
@@ -41,7 +41,7 @@ pub(super) struct ScriptRun {
 }
 
 impl ServerState {
-    pub(super) fn new(script: Script, seen: RequestLog) -> Result<Self, FaultsError> {
+    pub(super) fn new(script: FaultScript, seen: RequestLog) -> Result<Self, FaultServerError> {
         Ok(Self {
             is_recording: script.record || seen.is_logged(),
             request_log: Mutex::new(seen),
@@ -88,7 +88,7 @@ impl ServerState {
 }
 
 impl ScriptRun {
-    fn new(script: &Script) -> Self {
+    fn new(script: &FaultScript) -> Self {
         let gate = |capacity| Arc::new(CapacityGate::new(capacity, &script.phases));
         Self {
             cursor: ScriptCursor::new(script),

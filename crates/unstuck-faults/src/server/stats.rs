@@ -13,7 +13,7 @@ const MAX_SECONDS: usize = 24 * 60 * 60;
 
 /// The statistics of a server; `GET /__faults/stats` returns them as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub struct ServerStats {
+pub struct FaultServerStats {
     /// Received requests, except those for the statistics.
     pub requests: u64,
     /// Accepted connections.
@@ -105,13 +105,13 @@ impl StatsCounter {
         };
     }
 
-    pub(super) fn stats(&self) -> ServerStats {
+    pub(super) fn stats(&self) -> FaultServerStats {
         let by_name = |counts: &HashMap<String, u64>| {
             let counts = counts.iter();
             counts.map(|(name, count)| (name.clone(), *count)).collect()
         };
         let by_reply = self.by_reply.iter();
-        ServerStats {
+        FaultServerStats {
             requests: self.requests,
             connections: self.connections,
             in_flight: self.in_flight,

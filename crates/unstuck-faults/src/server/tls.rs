@@ -9,29 +9,29 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
-use crate::error::FaultsError;
-use crate::script::{CertificateFault, HandshakeFault, StepRepeat, TlsOptions};
+use crate::error::FaultServerError;
+use crate::script::{CertificateFault, FaultScriptStepRepeat, TlsFaultOptions, TlsHandshakeFault};
 
 /// The TLS configuration of a server.
 pub(super) struct TlsState {
     acceptor: TlsAcceptor,
     pem: String,
-    script: TlsOptions,
+    script: TlsFaultOptions,
     begun: AtomicU32,
 }
 
 /// The outcome of a handshake.
 pub(super) enum Handshake {
-    Fails(HandshakeFault),
+    Fails(TlsHandshakeFault),
     Works(TlsAcceptor),
 }
 
 impl TlsState {
     #[expect(clippy::disallowed_methods, reason = "a file that the script names")]
-    pub(super) fn new(script: &TlsOptions) -> Result<Self, FaultsError> {
-        let made = make_certificate(script.certificate).map_err(FaultsError::Tls)?;
+    pub(super) fn new(script: &TlsFaultOptions) -> Result<Self, FaultServerError> {
+        let made = make_certificate(script.certificate).map_err(FaultServerError::Tls)?;
         if let Some(path) = &script.pem_file {
-            std::fs::write(path, &made.1).map_err(FaultsError::file(path))?;
+            std::fs::write(path, &made.1).map_err(FaultServerError::file(path))?;
         }
         Ok(Self {
             acceptor: made.0,
@@ -49,8 +49,8 @@ impl TlsState {
     pub(super) fn next_handshake(&self) -> Handshake {
         let before = self.begun.fetch_add(1, Ordering::Relaxed);
         let fails = match self.script.failing_handshakes {
-            StepRepeat::Within(_) | StepRepeat::Always => true,
-            StepRepeat::Count(count) => before < count,
+            FaultScriptStepRepeat::Within(_) | FaultScriptStepRepeat::Always => true,
+            FaultScriptStepRepeat::Count(count) => before < count,
         };
         if fails {
             Handshake::Fails(self.script.handshake_fault)

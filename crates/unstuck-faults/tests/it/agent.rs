@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use assert_cmd::Command;
 use serde_json::Value;
-use unstuck_core::{Failure, Kind, classify};
-use unstuck_faults::{FaultServer, Reply, Script, ToolFailure};
+use unstuck_core::{Failure, FailureKind, classify};
+use unstuck_faults::{FaultScript, FaultScriptReply, FaultServer, ScriptedToolFailure};
 
 use crate::exchange::now;
 
@@ -24,7 +24,7 @@ impl Ended {
             .with_stderr(self.stderr.as_str())
     }
 
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> FailureKind {
         classify(&self.failure(), &now()).kind
     }
 }
@@ -44,14 +44,14 @@ fn agent(url: &str, args: &[&str]) -> Ended {
     }
 }
 
-fn meets(reply: Reply, args: &[&str]) -> Ended {
-    let server = FaultServer::start(Script::default().with_step(reply)).unwrap();
+fn meets(reply: FaultScriptReply, args: &[&str]) -> Ended {
+    let server = FaultServer::start(FaultScript::default().with_step(reply)).unwrap();
     agent(&server.url(), args)
 }
 
 #[test]
 fn text_output_is_only_the_answer() {
-    let ended = meets(Reply::answer("The tests pass."), &[]);
+    let ended = meets(FaultScriptReply::answer("The tests pass."), &[]);
     assert_eq!(
         (ended.code, ended.stdout.as_str()),
         (0, "The tests pass.\n")
@@ -63,32 +63,36 @@ fn text_output_is_only_the_answer() {
 fn failures_are_diagnosed_in_both_formats_and_never_retried() {
     let expected = [
         (
-            Reply::RateLimit {
+            FaultScriptReply::RateLimit {
                 retry_after: Some(7),
             },
-            Kind::RateLimit,
+            FailureKind::RateLimit,
         ),
         (
-            Reply::usage_limit(Duration::from_secs(3600)),
-            Kind::RateLimitTimed,
+            FaultScriptReply::usage_limit(Duration::from_secs(3600)),
+            FailureKind::RateLimitTimed,
         ),
-        (Reply::Quota, Kind::QuotaExhausted),
-        (Reply::Overloaded, Kind::ServerOverloaded),
-        (Reply::ServerError, Kind::ServerError),
-        (Reply::Auth, Kind::AuthRequired),
-        (Reply::ContextLimit, Kind::ContextLimit),
-        (Reply::ModelNotFound, Kind::ModelNotFound),
-        (Reply::Refusal, Kind::ContentFilter),
-        (Reply::Cut, Kind::NetworkError),
-        (Reply::StreamError, Kind::ServerOverloaded),
-        (Reply::Html { status: None }, Kind::ServerError),
-        (Reply::Hang, Kind::Timeout),
-        (Reply::Stall, Kind::Timeout),
+        (FaultScriptReply::Quota, FailureKind::QuotaExhausted),
+        (FaultScriptReply::Overloaded, FailureKind::ServerOverloaded),
+        (FaultScriptReply::ServerError, FailureKind::ServerError),
+        (FaultScriptReply::Auth, FailureKind::AuthRequired),
+        (FaultScriptReply::ContextLimit, FailureKind::ContextLimit),
+        (FaultScriptReply::ModelNotFound, FailureKind::ModelNotFound),
+        (FaultScriptReply::Refusal, FailureKind::ContentFilter),
+        (FaultScriptReply::Cut, FailureKind::NetworkError),
+        (FaultScriptReply::StreamError, FailureKind::ServerOverloaded),
+        (
+            FaultScriptReply::Html { status: None },
+            FailureKind::ServerError,
+        ),
+        (FaultScriptReply::Hang, FailureKind::Timeout),
+        (FaultScriptReply::Stall, FailureKind::Timeout),
     ];
     let mut wrong = Vec::new();
     for (reply, kind) in expected {
         for format in ["text", "json"] {
-            let server = FaultServer::start(Script::default().with_step(reply.clone())).unwrap();
+            let server =
+                FaultServer::start(FaultScript::default().with_step(reply.clone())).unwrap();
             let ended = agent(&server.url(), &["--output-format", format]);
             let found = (ended.code, ended.kind(), server.requests().len());
             if found != (1, kind, 1) {
@@ -104,21 +108,24 @@ fn failures_are_diagnosed_in_both_formats_and_never_retried() {
 
 #[test]
 fn an_empty_answer_exits_with_success_but_is_diagnosed() {
-    let ended = meets(Reply::Empty, &["--output-format", "json"]);
-    assert_eq!((ended.code, ended.kind()), (0, Kind::EmptyOutput));
+    let ended = meets(FaultScriptReply::Empty, &["--output-format", "json"]);
+    assert_eq!((ended.code, ended.kind()), (0, FailureKind::EmptyOutput));
 }
 
 #[test]
 fn stated_waits_are_preserved_by_the_agent() {
     let limited = meets(
-        Reply::RateLimit {
+        FaultScriptReply::RateLimit {
             retry_after: Some(7),
         },
         &[],
     );
     let wait = classify(&limited.failure(), &now()).retry_after;
     assert_eq!(wait, Some(Duration::from_secs(7)));
-    let limited = meets(Reply::usage_limit(Duration::from_secs(3600)), &[]);
+    let limited = meets(
+        FaultScriptReply::usage_limit(Duration::from_secs(3600)),
+        &[],
+    );
     let wait = classify(&limited.failure(), &now()).retry_after.unwrap();
     let expected = Duration::from_secs(3500)..=Duration::from_secs(3601);
     assert!(expected.contains(&wait), "{wait:?}");
@@ -126,7 +133,7 @@ fn stated_waits_are_preserved_by_the_agent() {
 
 #[test]
 fn json_output_shows_failures_only_in_is_error() {
-    let ended = meets(Reply::Overloaded, &["--output-format", "json"]);
+    let ended = meets(FaultScriptReply::Overloaded, &["--output-format", "json"]);
     let object: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(
         (&object["type"], &object["subtype"]),
@@ -136,7 +143,10 @@ fn json_output_shows_failures_only_in_is_error() {
         (&object["is_error"], &object["api_error_status"]),
         (&true.into(), &529.into())
     );
-    let ended = meets(Reply::answer("Done"), &["--output-format", "json"]);
+    let ended = meets(
+        FaultScriptReply::answer("Done"),
+        &["--output-format", "json"],
+    );
     let object: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(
         (&object["is_error"], &object["result"]),
@@ -148,7 +158,7 @@ fn json_output_shows_failures_only_in_is_error() {
 
 #[test]
 fn a_resumed_session_keeps_its_id() {
-    let server = FaultServer::start(Script::answering("Done")).unwrap();
+    let server = FaultServer::start(FaultScript::answering("Done")).unwrap();
     let args = [
         "--resume",
         "session-7",
@@ -169,26 +179,26 @@ fn a_resumed_session_keeps_its_id() {
 
 #[test]
 fn a_failing_tool_is_reported_on_standard_error() {
-    let failure = ToolFailure {
+    let failure = ScriptedToolFailure {
         stderr: "cargo: error: No space left on device (os error 28)".into(),
         exit_code: 101,
     };
-    let ended = meets(Reply::ToolFailure(failure), &[]);
+    let ended = meets(FaultScriptReply::ToolFailure(failure), &[]);
     assert_eq!((ended.code, ended.stdout.as_str()), (101, ""));
     assert_eq!(
         ended.stderr,
         "cargo: error: No space left on device (os error 28)\n"
     );
-    assert_eq!(ended.kind(), Kind::DiskFull);
+    assert_eq!(ended.kind(), FailureKind::DiskFull);
 }
 
 #[test]
 fn an_unreachable_server_is_a_network_error() {
-    let server = FaultServer::start(Script::answering("Done")).unwrap();
+    let server = FaultServer::start(FaultScript::answering("Done")).unwrap();
     let url = server.url();
     server.stop();
     let ended = agent(&url, &[]);
-    assert_eq!((ended.code, ended.kind()), (1, Kind::NetworkError));
+    assert_eq!((ended.code, ended.kind()), (1, FailureKind::NetworkError));
 }
 
 #[test]

@@ -13,18 +13,18 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, pem::PemObject};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use unstuck_faults::{
-    CertificateFault, ConnectionResetPoint, FaultServer, HandshakeFault, Reply, Script, StepRepeat,
-    StreamCutMode, TlsOptions,
+    CertificateFault, ConnectionResetPoint, FaultScript, FaultScriptReply, FaultScriptStepRepeat,
+    FaultServer, FaultStreamCutMode, TlsFaultOptions, TlsHandshakeFault,
 };
 
 use crate::exchange::{ANTHROPIC, CHAT, DIALECTS, PROMPT};
 
-fn serving(reply: Reply) -> FaultServer {
-    FaultServer::start(Script::default().with_step(reply)).unwrap()
+fn serving(reply: FaultScriptReply) -> FaultServer {
+    FaultServer::start(FaultScript::default().with_step(reply)).unwrap()
 }
 
 fn resetting(by: ConnectionResetPoint) -> FaultServer {
-    serving(Reply::Reset { by })
+    serving(FaultScriptReply::Reset { by })
 }
 
 #[tokio::test]
@@ -61,7 +61,7 @@ async fn a_reset_can_happen_before_or_after_the_headers_or_in_the_body() {
 #[tokio::test]
 async fn a_closed_connection_returns_no_bytes() {
     for dialect in DIALECTS {
-        let raw = dialect.raw(&serving(Reply::Close), true).await;
+        let raw = dialect.raw(&serving(FaultScriptReply::Close), true).await;
         assert!(raw.end.is_ok() && raw.bytes.is_empty(), "{raw:?}");
     }
 }
@@ -69,12 +69,12 @@ async fn a_closed_connection_returns_no_bytes() {
 #[tokio::test]
 async fn a_stream_is_cut_by_a_reset_or_by_a_plain_end() {
     for (by, is_reset, is_ended) in [
-        (StreamCutMode::Reset, true, false),
-        (StreamCutMode::Close, false, false),
-        (StreamCutMode::End, false, true),
+        (FaultStreamCutMode::Reset, true, false),
+        (FaultStreamCutMode::Close, false, false),
+        (FaultStreamCutMode::End, false, true),
     ] {
         let raw = ANTHROPIC
-            .raw(&serving(Reply::CutAt { after: 4, by }), true)
+            .raw(&serving(FaultScriptReply::CutAt { after: 4, by }), true)
             .await;
         assert_eq!(raw.is_reset(), is_reset, "{by:?} {raw:?}");
         assert_eq!(
@@ -88,7 +88,9 @@ async fn a_stream_is_cut_by_a_reset_or_by_a_plain_end() {
 #[tokio::test]
 async fn content_length_can_be_too_large_or_too_small() {
     for (by, is_short) in [(100, true), (-10, false)] {
-        let raw = CHAT.raw(&serving(Reply::WrongLength { by }), false).await;
+        let raw = CHAT
+            .raw(&serving(FaultScriptReply::WrongLength { by }), false)
+            .await;
         let text = raw.text();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
         let stated = head
@@ -102,17 +104,17 @@ async fn content_length_can_be_too_large_or_too_small() {
 
 #[tokio::test]
 async fn responses_can_be_invalid_http_or_invalid_chunks() {
-    let raw = CHAT.raw(&serving(Reply::NotHttp), false).await;
+    let raw = CHAT.raw(&serving(FaultScriptReply::NotHttp), false).await;
     assert!(!raw.text().starts_with("HTTP"), "{raw:?}");
-    let raw = CHAT.raw(&serving(Reply::BadFraming), true).await;
+    let raw = CHAT.raw(&serving(FaultScriptReply::BadFraming), true).await;
     assert!(raw.text().contains("chunked\r\n\r\nzz\r\n"), "{raw:?}");
 }
 
 #[tokio::test]
 async fn http2_with_prior_knowledge_is_supported_and_resets_only_the_stream() {
-    let script = Script::default()
-        .with_step(Reply::Close)
-        .with_step(Reply::answer("Done"));
+    let script = FaultScript::default()
+        .with_step(FaultScriptReply::Close)
+        .with_step(FaultScriptReply::answer("Done"));
     let server = FaultServer::start(script).unwrap();
     let stream = TcpStream::connect(server.address()).await.unwrap();
     let (mut sender, connection) =
@@ -155,13 +157,13 @@ async fn secure(server: &FaultServer) -> std::io::Result<TlsStream<TcpStream>> {
         .await
 }
 
-fn secured(tls: TlsOptions) -> FaultServer {
-    FaultServer::start(Script::answering("Done").with_tls(tls)).unwrap()
+fn secured(tls: TlsFaultOptions) -> FaultServer {
+    FaultServer::start(FaultScript::answering("Done").with_tls(tls)).unwrap()
 }
 
 #[tokio::test]
 async fn the_same_port_speaks_tls_to_clients_that_trust_its_certificate() {
-    let server = secured(TlsOptions::default());
+    let server = secured(TlsFaultOptions::default());
     assert!(server.tls_url().unwrap().starts_with("https://127.0.0.1:"));
     let stream = secure(&server).await.unwrap();
     let io = TokioIo::new(stream);
@@ -182,9 +184,9 @@ async fn a_certificate_can_be_for_another_name_or_expired() {
         (CertificateFault::WrongHost, "not valid for name"),
         (CertificateFault::Expired, "expired"),
     ] {
-        let server = secured(TlsOptions {
+        let server = secured(TlsFaultOptions {
             certificate,
-            ..TlsOptions::default()
+            ..TlsFaultOptions::default()
         });
         let error = secure(&server).await.unwrap_err().to_string();
         assert!(error.contains(complaint), "{error}");
@@ -194,14 +196,14 @@ async fn a_certificate_can_be_for_another_name_or_expired() {
 #[tokio::test]
 async fn the_first_handshakes_can_fail() {
     for how in [
-        HandshakeFault::Garbage,
-        HandshakeFault::Close,
-        HandshakeFault::Reset,
+        TlsHandshakeFault::Garbage,
+        TlsHandshakeFault::Close,
+        TlsHandshakeFault::Reset,
     ] {
-        let server = secured(TlsOptions {
-            failing_handshakes: StepRepeat::Count(2),
+        let server = secured(TlsFaultOptions {
+            failing_handshakes: FaultScriptStepRepeat::Count(2),
             handshake_fault: how,
-            ..TlsOptions::default()
+            ..TlsFaultOptions::default()
         });
         for works in [false, false, true] {
             assert_eq!(secure(&server).await.is_ok(), works, "{how:?}");
@@ -211,7 +213,7 @@ async fn the_first_handshakes_can_fail() {
 
 #[tokio::test]
 async fn tls_without_a_tls_script_is_closed() {
-    let server = FaultServer::start(Script::answering("Done")).unwrap();
+    let server = FaultServer::start(FaultScript::answering("Done")).unwrap();
     assert_eq!((server.tls_url(), server.certificate()), (None, None));
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
     tokio::io::AsyncWriteExt::write_all(&mut stream, &[0x16, 3, 1, 0, 5])

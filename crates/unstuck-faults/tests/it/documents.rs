@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use unstuck_faults::{Script, examples};
+use unstuck_faults::{FaultScript, examples};
 
 fn guide() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/faults.md");
@@ -16,7 +16,7 @@ fn every_script_of_the_guide_is_valid() {
         .split("```toml\n")
         .skip(1)
         .filter_map(|rest| rest.split_once("```"))
-        .map(|(script, _)| script.parse::<Script>())
+        .map(|(script, _)| script.parse::<FaultScript>())
         .collect();
     assert!(scripts.len() >= 3);
     for script in scripts {
@@ -30,5 +30,8 @@ fn the_mix_in_the_guide_equals_the_printed_example() {
     let guide = guide();
     let (_, after) = guide.split_once("```toml\n[mix]\n").unwrap();
     let (script, _) = after.split_once("```").unwrap();
-    assert_eq!(format!("[mix]\n{script}").parse::<Script>().unwrap(), flaky);
+    assert_eq!(
+        format!("[mix]\n{script}").parse::<FaultScript>().unwrap(),
+        flaky
+    );
 }

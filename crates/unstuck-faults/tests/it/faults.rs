@@ -3,29 +3,29 @@
 use std::time::Duration;
 
 use serde_json::json;
-use unstuck_core::{Diagnosis, Kind};
-use unstuck_faults::{FaultServer, Reply, Script};
+use unstuck_core::{Diagnosis, FailureKind};
+use unstuck_faults::{FaultScript, FaultScriptReply, FaultServer};
 
 use crate::exchange::{ANTHROPIC, CHAT, DIALECTS, Dialect, GEMINI, RESPONSES, Reached, post};
 
-async fn reached(dialect: Dialect, reply: Reply) -> Reached {
-    let server = FaultServer::start(Script::default().with_step(reply)).unwrap();
+async fn reached(dialect: Dialect, reply: FaultScriptReply) -> Reached {
+    let server = FaultServer::start(FaultScript::default().with_step(reply)).unwrap();
     dialect.ask(&server).await
 }
 
-async fn diagnosis(dialect: Dialect, reply: Reply) -> Diagnosis {
+async fn diagnosis(dialect: Dialect, reply: FaultScriptReply) -> Diagnosis {
     reached(dialect, reply).await.diagnosis(dialect.provider)
 }
 
-fn serving(reply: Reply) -> FaultServer {
-    FaultServer::start(Script::default().with_step(reply)).unwrap()
+fn serving(reply: FaultScriptReply) -> FaultServer {
+    FaultServer::start(FaultScript::default().with_step(reply)).unwrap()
 }
 
 /// Returns the wrong diagnoses of a fault, in both forms of all protocols.
-async fn misjudged(reply: &Reply, expected: Kind) -> Vec<String> {
+async fn misjudged(reply: &FaultScriptReply, expected: FailureKind) -> Vec<String> {
     let mut wrong = Vec::new();
     for dialect in DIALECTS {
-        let script = Script::default().with_step(reply.clone());
+        let script = FaultScript::default().with_step(reply.clone());
         let server = FaultServer::start(script).unwrap();
         let answers = [dialect.ask(&server).await, dialect.stream(&server).await];
         for answer in answers {
@@ -42,33 +42,42 @@ async fn misjudged(reply: &Reply, expected: Kind) -> Vec<String> {
 #[tokio::test]
 async fn every_fault_is_diagnosed_as_its_kind_in_every_protocol() {
     let expected = [
-        (Reply::answer("The tests pass."), Kind::None),
         (
-            Reply::RateLimit {
+            FaultScriptReply::answer("The tests pass."),
+            FailureKind::None,
+        ),
+        (
+            FaultScriptReply::RateLimit {
                 retry_after: Some(7),
             },
-            Kind::RateLimit,
+            FailureKind::RateLimit,
         ),
-        (Reply::RateLimit { retry_after: None }, Kind::RateLimit),
         (
-            Reply::usage_limit(Duration::from_secs(3600)),
-            Kind::RateLimitTimed,
+            FaultScriptReply::RateLimit { retry_after: None },
+            FailureKind::RateLimit,
         ),
-        (Reply::Quota, Kind::QuotaExhausted),
-        (Reply::Overloaded, Kind::ServerOverloaded),
-        (Reply::StreamError, Kind::ServerOverloaded),
-        (Reply::ServerError, Kind::ServerError),
-        (Reply::Auth, Kind::AuthRequired),
-        (Reply::ContextLimit, Kind::ContextLimit),
-        (Reply::ModelNotFound, Kind::ModelNotFound),
-        (Reply::Html { status: None }, Kind::ServerError),
-        (Reply::AuthExpired, Kind::AuthExpired),
-        (Reply::ContentFilter, Kind::ContentFilter),
-        (Reply::status(500), Kind::ServerError),
-        (Reply::status(502), Kind::ServerError),
-        (Reply::status(504), Kind::Timeout),
-        (Reply::status(429), Kind::RateLimit),
-        (Reply::status(401), Kind::AuthRequired),
+        (
+            FaultScriptReply::usage_limit(Duration::from_secs(3600)),
+            FailureKind::RateLimitTimed,
+        ),
+        (FaultScriptReply::Quota, FailureKind::QuotaExhausted),
+        (FaultScriptReply::Overloaded, FailureKind::ServerOverloaded),
+        (FaultScriptReply::StreamError, FailureKind::ServerOverloaded),
+        (FaultScriptReply::ServerError, FailureKind::ServerError),
+        (FaultScriptReply::Auth, FailureKind::AuthRequired),
+        (FaultScriptReply::ContextLimit, FailureKind::ContextLimit),
+        (FaultScriptReply::ModelNotFound, FailureKind::ModelNotFound),
+        (
+            FaultScriptReply::Html { status: None },
+            FailureKind::ServerError,
+        ),
+        (FaultScriptReply::AuthExpired, FailureKind::AuthExpired),
+        (FaultScriptReply::ContentFilter, FailureKind::ContentFilter),
+        (FaultScriptReply::status(500), FailureKind::ServerError),
+        (FaultScriptReply::status(502), FailureKind::ServerError),
+        (FaultScriptReply::status(504), FailureKind::Timeout),
+        (FaultScriptReply::status(429), FailureKind::RateLimit),
+        (FaultScriptReply::status(401), FailureKind::AuthRequired),
     ];
     let mut wrong = Vec::new();
     for (reply, expected) in expected {
@@ -80,28 +89,28 @@ async fn every_fault_is_diagnosed_as_its_kind_in_every_protocol() {
 #[tokio::test]
 async fn model_refusals_are_not_http_errors() {
     for dialect in DIALECTS {
-        let reached = reached(dialect, Reply::Refusal).await;
+        let reached = reached(dialect, FaultScriptReply::Refusal).await;
         assert_eq!(reached.status, 200);
         let diagnosis = reached.diagnosis(dialect.provider);
-        assert_eq!(diagnosis.kind, Kind::ContentFilter, "{reached:?}");
+        assert_eq!(diagnosis.kind, FailureKind::ContentFilter, "{reached:?}");
     }
 }
 
 #[tokio::test]
 async fn an_empty_answer_is_well_formed_without_text() {
-    let anthropic = reached(ANTHROPIC, Reply::Empty).await.json();
+    let anthropic = reached(ANTHROPIC, FaultScriptReply::Empty).await.json();
     assert_eq!(anthropic["content"], json!([]));
     assert_eq!(anthropic["stop_reason"], "end_turn");
-    let responses = reached(RESPONSES, Reply::Empty).await.json();
+    let responses = reached(RESPONSES, FaultScriptReply::Empty).await.json();
     assert_eq!(responses["output"], json!([]));
-    let chat = reached(CHAT, Reply::Empty).await.json();
+    let chat = reached(CHAT, FaultScriptReply::Empty).await.json();
     assert_eq!(chat["choices"][0]["message"]["content"], "");
-    let gemini = reached(GEMINI, Reply::Empty).await.json();
+    let gemini = reached(GEMINI, FaultScriptReply::Empty).await.json();
     assert_eq!(gemini["candidates"][0]["content"]["parts"], json!([]));
     for dialect in [ANTHROPIC, RESPONSES] {
         assert_eq!(
-            diagnosis(dialect, Reply::Empty).await.kind,
-            Kind::EmptyOutput
+            diagnosis(dialect, FaultScriptReply::Empty).await.kind,
+            FailureKind::EmptyOutput
         );
     }
 }
@@ -109,7 +118,7 @@ async fn an_empty_answer_is_well_formed_without_text() {
 #[tokio::test]
 async fn the_stated_wait_is_found_in_every_protocol() {
     for dialect in DIALECTS {
-        let limited = Reply::RateLimit {
+        let limited = FaultScriptReply::RateLimit {
             retry_after: Some(7),
         };
         let wait = diagnosis(dialect, limited).await.retry_after;
@@ -120,7 +129,7 @@ async fn the_stated_wait_is_found_in_every_protocol() {
 #[tokio::test]
 async fn the_stated_reset_is_found_in_every_protocol() {
     for dialect in DIALECTS {
-        let limited = Reply::usage_limit(Duration::from_secs(3600));
+        let limited = FaultScriptReply::usage_limit(Duration::from_secs(3600));
         let wait = diagnosis(dialect, limited).await.retry_after.unwrap();
         let expected = Duration::from_secs(3500)..=Duration::from_secs(3601);
         assert!(expected.contains(&wait), "{dialect:?}: {wait:?}");
@@ -129,22 +138,22 @@ async fn the_stated_reset_is_found_in_every_protocol() {
 
 #[tokio::test]
 async fn errors_have_the_status_and_format_of_their_provider() {
-    let overloaded = reached(ANTHROPIC, Reply::Overloaded).await;
+    let overloaded = reached(ANTHROPIC, FaultScriptReply::Overloaded).await;
     assert_eq!(overloaded.status, 529);
     assert_eq!(overloaded.json()["type"], "error");
     assert_eq!(overloaded.json()["error"]["type"], "overloaded_error");
     assert_eq!(overloaded.header("request-id"), Some("req_00000001"));
 
-    let overloaded = reached(CHAT, Reply::Overloaded).await;
+    let overloaded = reached(CHAT, FaultScriptReply::Overloaded).await;
     assert_eq!(overloaded.status, 503);
     assert_eq!(overloaded.json()["error"]["code"], "server_is_overloaded");
 
-    let unknown_key = reached(GEMINI, Reply::Auth).await;
+    let unknown_key = reached(GEMINI, FaultScriptReply::Auth).await;
     assert_eq!(unknown_key.status, 400);
     let details = &unknown_key.json()["error"]["details"];
     assert_eq!(details[0]["reason"], "API_KEY_INVALID");
 
-    let no_model = reached(RESPONSES, Reply::ModelNotFound).await;
+    let no_model = reached(RESPONSES, FaultScriptReply::ModelNotFound).await;
     assert_eq!(no_model.status, 404);
     let message = no_model.json()["error"]["message"].to_string();
     assert!(message.contains("some-model"), "{message}");
@@ -196,7 +205,7 @@ async fn a_truncated_answer_states_its_stop_reason_in_both_forms() {
             "MAX_TOKENS",
         ),
     ];
-    let server = serving(Reply::MaxTokens { text: None });
+    let server = serving(FaultScriptReply::MaxTokens { text: None });
     for (dialect, whole, stream, expected) in ends {
         let answer = dialect.ask(&server).await.json();
         assert_eq!(answer.pointer(whole).unwrap(), expected, "{dialect:?}");
@@ -262,7 +271,7 @@ async fn a_rejected_prefill_succeeds_without_the_prefill() {
 #[tokio::test]
 async fn a_status_has_the_scripted_message_and_wait() {
     for dialect in DIALECTS {
-        let busy = Reply::Status {
+        let busy = FaultScriptReply::Status {
             code: 503,
             retry_after: Some(4),
             message: Some("back at noon".to_owned()),
@@ -279,7 +288,7 @@ async fn a_status_has_the_scripted_message_and_wait() {
 #[tokio::test]
 async fn a_proxy_page_is_html_with_the_scripted_status() {
     for (status, expected) in [(None, 502), (Some(200), 200), (Some(7), 502)] {
-        let page = reached(ANTHROPIC, Reply::Html { status }).await;
+        let page = reached(ANTHROPIC, FaultScriptReply::Html { status }).await;
         assert_eq!(page.status, expected);
         assert_eq!(page.header("content-type"), Some("text/html"));
         assert!(page.body.starts_with("<html>"));

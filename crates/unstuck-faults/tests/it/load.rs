@@ -4,24 +4,27 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use unstuck_core::Kind;
+use unstuck_core::FailureKind;
 use unstuck_faults::{
-    CapacityPhase, FaultServer, KeyLimits, Latency, Reply, ResponsePace, Script, ServerCapacity,
+    FaultScript, FaultScriptReply, FaultServer, FaultServerCapacityPhase, FaultServerKeyLimits,
+    LatencyDistribution, ResponsePace, ServerCapacity,
 };
 
 use crate::exchange::{ANTHROPIC, CHAT, DIALECTS, Dialect, GEMINI, post_with};
 
-fn start(script: Script) -> FaultServer {
+fn start(script: FaultScript) -> FaultServer {
     FaultServer::start(script).unwrap()
 }
 
 /// Starts a server with two requests per window for each key.
 fn two_per(window: Duration) -> FaultServer {
-    start(Script::answering("Done").with_limits(KeyLimits {
-        requests_per_minute: Some(2),
-        window,
-        ..KeyLimits::default()
-    }))
+    start(
+        FaultScript::answering("Done").with_limits(FaultServerKeyLimits {
+            requests_per_minute: Some(2),
+            window,
+            ..FaultServerKeyLimits::default()
+        }),
+    )
 }
 
 /// Returns the statuses of simultaneous requests, in the order of their ends.
@@ -55,7 +58,7 @@ async fn exceed(dialect: Dialect) {
     let limited = dialect.ask(&server).await;
     assert_eq!(limited.status, 429, "{dialect:?}");
     let diagnosis = limited.diagnosis(dialect.provider);
-    assert_eq!(diagnosis.kind, Kind::RateLimit, "{limited:?}");
+    assert_eq!(diagnosis.kind, FailureKind::RateLimit, "{limited:?}");
     let wait = diagnosis.retry_after.unwrap();
     assert!(wait <= Duration::from_secs(1), "{limited:?}");
     tokio::time::sleep(wait).await;
@@ -72,12 +75,12 @@ async fn an_exceeded_limit_states_a_wait_after_which_a_retry_succeeds() {
 
 #[tokio::test]
 async fn successful_answers_have_the_rate_limit_headers_of_each_provider() {
-    let limits = KeyLimits {
+    let limits = FaultServerKeyLimits {
         requests_per_minute: Some(10),
         tokens_per_minute: Some(1_000),
-        ..KeyLimits::default()
+        ..FaultServerKeyLimits::default()
     };
-    let server = start(Script::answering("Done").with_limits(limits));
+    let server = start(FaultScript::answering("Done").with_limits(limits));
     let claude = ANTHROPIC.ask(&server).await;
     assert_eq!(
         claude.header("anthropic-ratelimit-requests-limit"),
@@ -130,28 +133,30 @@ async fn each_key_has_separate_limits() {
 
 #[tokio::test]
 async fn a_request_larger_than_the_whole_limit_states_no_wait() {
-    let limits = KeyLimits {
+    let limits = FaultServerKeyLimits {
         tokens_per_minute: Some(2),
-        ..KeyLimits::default()
+        ..FaultServerKeyLimits::default()
     };
-    let server = start(Script::answering("Done").with_limits(limits));
+    let server = start(FaultScript::answering("Done").with_limits(limits));
     let limited = CHAT.ask(&server).await;
     assert_eq!(limited.status, 429);
     assert_eq!(
         limited.diagnosis("openai").kind,
-        Kind::ContextLimit,
+        FailureKind::ContextLimit,
         "{limited:?}"
     );
 }
 
 #[tokio::test]
 async fn requests_beyond_the_slots_and_the_queue_are_overloaded() {
-    let server = start(Script::answering("Done").with_capacity(ServerCapacity {
-        concurrent: Some(2),
-        queue: 3,
-        service: Latency::Fixed(Duration::from_millis(150)),
-        ..ServerCapacity::default()
-    }));
+    let server = start(
+        FaultScript::answering("Done").with_capacity(ServerCapacity {
+            concurrent: Some(2),
+            queue: 3,
+            service: LatencyDistribution::Fixed(Duration::from_millis(150)),
+            ..ServerCapacity::default()
+        }),
+    );
     let mut statuses = crowd(&server, 10).await;
     statuses.sort_unstable();
     assert_eq!(statuses, [200, 200, 200, 200, 200, 529, 529, 529, 529, 529]);
@@ -165,14 +170,14 @@ async fn requests_beyond_the_slots_and_the_queue_are_overloaded() {
 #[tokio::test]
 async fn throughput_drops_in_a_brownout_and_recovers_afterwards() {
     let server = start(
-        Script::answering("Done")
+        FaultScript::answering("Done")
             .with_capacity(ServerCapacity {
                 concurrent: Some(10),
                 queue: 0,
-                service: Latency::Fixed(Duration::from_millis(500)),
+                service: LatencyDistribution::Fixed(Duration::from_millis(500)),
                 ..ServerCapacity::default()
             })
-            .with_phase(CapacityPhase {
+            .with_phase(FaultServerCapacityPhase {
                 from: Duration::ZERO,
                 lasts: Duration::from_secs(2),
                 share: 0.3,
@@ -189,11 +194,11 @@ async fn throughput_drops_in_a_brownout_and_recovers_afterwards() {
 #[tokio::test]
 async fn a_stream_holds_its_slot_until_it_ends() {
     let pace = ResponsePace {
-        between: Latency::Fixed(Duration::from_millis(60)),
+        between: LatencyDistribution::Fixed(Duration::from_millis(60)),
         ..ResponsePace::default()
     };
     let server = start(
-        Script::answering("one two three four")
+        FaultScript::answering("one two three four")
             .with_pace(pace)
             .with_capacity(ServerCapacity {
                 concurrent: Some(1),
@@ -214,13 +219,13 @@ async fn a_stream_holds_its_slot_until_it_ends() {
 #[tokio::test]
 async fn the_first_byte_and_each_further_frame_are_delayed() {
     let pace = |first_byte, between| ResponsePace {
-        first_byte: Latency::Fixed(Duration::from_millis(first_byte)),
-        between: Latency::Fixed(Duration::from_millis(between)),
+        first_byte: LatencyDistribution::Fixed(Duration::from_millis(first_byte)),
+        between: LatencyDistribution::Fixed(Duration::from_millis(between)),
         chunks: Some(4),
         chunk_bytes: Some(4),
     };
     for (first_byte, between, least) in [(60, 0, 60), (0, 10, 40)] {
-        let script = Script::answering("x").with_pace(pace(first_byte, between));
+        let script = FaultScript::answering("x").with_pace(pace(first_byte, between));
         let server = start(script);
         let begun = Instant::now();
         let reached = CHAT.stream(&server).await;
@@ -228,8 +233,8 @@ async fn the_first_byte_and_each_further_frame_are_delayed() {
         let took = begun.elapsed();
         assert!(took >= Duration::from_millis(least), "{took:?}");
     }
-    let refusing = Script::default()
-        .with_step(Reply::Overloaded)
+    let refusing = FaultScript::default()
+        .with_step(FaultScriptReply::Overloaded)
         .with_pace(pace(60_000, 0));
     assert_eq!(CHAT.ask(&start(refusing)).await.status, 503);
 }

@@ -1,14 +1,14 @@
 //! Random mixes are reproducible: the same seed and order give the same failures.
 
-use unstuck_faults::{FaultMix, FaultServer, Reply, Script};
+use unstuck_faults::{FaultMix, FaultScript, FaultScriptReply, FaultServer};
 
 use crate::exchange::{ANTHROPIC, CHAT};
 
-fn mixed(mix: FaultMix) -> Script {
-    Script::default().with_mix(mix)
+fn mixed(mix: FaultMix) -> FaultScript {
+    FaultScript::default().with_mix(mix)
 }
 
-async fn drawn(script: &Script, count: usize) -> Vec<Option<&'static str>> {
+async fn drawn(script: &FaultScript, count: usize) -> Vec<Option<&'static str>> {
     let server = FaultServer::start(script.clone()).unwrap();
     for _ in 0..count {
         CHAT.ask(&server).await;
@@ -22,8 +22,8 @@ async fn the_same_seed_gives_the_same_failures() {
     let mix = |seed| {
         mixed(
             FaultMix::failing(0.4, seed)
-                .with_fault(2, Reply::Overloaded)
-                .with_fault(1, Reply::status(502)),
+                .with_fault(2, FaultScriptReply::Overloaded)
+                .with_fault(1, FaultScriptReply::status(502)),
         )
     };
     let first = drawn(&mix(7), 60).await;
@@ -38,7 +38,7 @@ async fn the_same_seed_gives_the_same_failures() {
 
 #[tokio::test]
 async fn a_mix_supports_weights_and_conditions() {
-    let script: Script = r#"
+    let script: FaultScript = r#"
         [mix]
         seed = 3
         failures = 1.0
@@ -58,8 +58,8 @@ async fn a_mix_supports_weights_and_conditions() {
 
 #[tokio::test]
 async fn a_restart_repeats_the_same_failures() {
-    let script =
-        mixed(FaultMix::failing(0.5, 5).with_fault(1, Reply::Auth)).with_step(Reply::Quota);
+    let script = mixed(FaultMix::failing(0.5, 5).with_fault(1, FaultScriptReply::Auth))
+        .with_step(FaultScriptReply::Quota);
     let server = FaultServer::start(script).unwrap();
     let play = async || {
         for _ in 0..20 {

@@ -7,13 +7,16 @@ use http_body_util::Full;
 use hyper::{Method, Request};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use unstuck_faults::{FaultServer, Passthrough, Reply, RequestCondition, Script, ScriptStep};
+use unstuck_faults::{
+    AuxiliaryAnswerMode, FaultScript, FaultScriptReply, FaultScriptStep, FaultServer,
+    RequestCondition,
+};
 
 use crate::exchange::{ANTHROPIC, CHAT, DIALECTS, End, bare, post, post_with, send};
 
 #[tokio::test]
 async fn embeddings_and_files_get_plausible_answers() {
-    let server = FaultServer::start(Script::default()).unwrap();
+    let server = FaultServer::start(FaultScript::default()).unwrap();
     let body = json!({"model": "text-embedding-3-small", "input": ["one", "two"]});
     let embedded = post(&server, "/v1/embeddings", &body).await.json();
     assert_eq!(embedded["data"].as_array().unwrap().len(), 2);
@@ -50,7 +53,7 @@ async fn exchange(server: &FaultServer, bytes: &[u8]) -> Value {
 
 #[tokio::test]
 async fn an_echo_is_an_exact_copy_of_the_request() {
-    let script = Script::default().with_passthrough(Passthrough::Echo);
+    let script = FaultScript::default().with_passthrough(AuxiliaryAnswerMode::Echo);
     let server = FaultServer::start(script).unwrap();
     let request = b"PUT /v1/anything%20else?b=2&a=1 HTTP/1.1\r\nHost: h\r\nX-Second: 2\r\nx-first: 1\r\nX-Second: again\r\n\
         Connection: close\r\nContent-Length: 4\r\n\r\n\x00\xff{a";
@@ -76,7 +79,8 @@ async fn an_echo_is_an_exact_copy_of_the_request() {
 
 #[tokio::test]
 async fn echoes_work_repeatedly_on_one_connection_and_as_steps() {
-    let script = Script::default().with_step(ScriptStep::from(Reply::Echo).always());
+    let script =
+        FaultScript::default().with_step(FaultScriptStep::from(FaultScriptReply::Echo).always());
     let server = FaultServer::start(script).unwrap();
     let one = |number: usize, end: &str| {
         let body = format!("{{\"n\":{number}}}");
@@ -105,9 +109,9 @@ async fn echoes_work_repeatedly_on_one_connection_and_as_steps() {
 
 #[tokio::test]
 async fn a_step_that_names_a_path_matches_auxiliary_queries_too() {
-    let script = Script::default()
-        .with_step(ScriptStep::from(Reply::Overloaded).when_path("/models"))
-        .with_step(Reply::answer("Done"));
+    let script = FaultScript::default()
+        .with_step(FaultScriptStep::from(FaultScriptReply::Overloaded).when_path("/models"))
+        .with_step(FaultScriptReply::answer("Done"));
     let server = FaultServer::start(script).unwrap();
     assert_eq!(bare(&server, Method::GET, "/v1/models").await.status, 503);
     assert_eq!(bare(&server, Method::GET, "/v1/models").await.status, 200);
@@ -120,13 +124,13 @@ async fn keys_and_headers_select_the_step() {
         key: Some(key.to_owned()),
         ..RequestCondition::default()
     };
-    let script = Script::default()
+    let script = FaultScript::default()
         .with_step(
-            ScriptStep::from(Reply::Auth)
+            FaultScriptStep::from(FaultScriptReply::Auth)
                 .when(of_key("sk-bad"))
                 .always(),
         )
-        .with_step(Reply::answer("Done"));
+        .with_step(FaultScriptReply::answer("Done"));
     let server = FaultServer::start(script).unwrap();
     for (name, value, status) in [
         ("x-api-key", "sk-bad", 401),
@@ -144,9 +148,9 @@ async fn keys_and_headers_select_the_step() {
 
 #[tokio::test]
 async fn statistics_are_available_over_http() {
-    let script = Script::default()
-        .with_step(ScriptStep::from(Reply::Overloaded).times(2))
-        .with_step(Reply::answer("Done"))
+    let script = FaultScript::default()
+        .with_step(FaultScriptStep::from(FaultScriptReply::Overloaded).times(2))
+        .with_step(FaultScriptReply::answer("Done"))
         .without_record();
     let server = FaultServer::start(script).unwrap();
     for _ in 0..3 {
@@ -173,8 +177,8 @@ async fn statistics_are_available_over_http() {
 
 #[tokio::test]
 async fn a_client_that_disconnects_is_counted_as_abandoned() {
-    for reply in [Reply::Hang, Reply::Stall] {
-        let server = FaultServer::start(Script::default().with_step(reply)).unwrap();
+    for reply in [FaultScriptReply::Hang, FaultScriptReply::Stall] {
+        let server = FaultServer::start(FaultScript::default().with_step(reply)).unwrap();
         let asked = tokio::time::timeout(Duration::from_millis(50), ANTHROPIC.stream(&server));
         assert!(asked.await.is_err());
         for _ in 0..400 {
@@ -214,7 +218,7 @@ async fn usage_is_estimated_from_the_texts_and_ids_are_in_the_headers() {
 
 #[tokio::test]
 async fn requests_are_kept_byte_for_byte() {
-    let server = FaultServer::start(Script::answering("Done")).unwrap();
+    let server = FaultServer::start(FaultScript::answering("Done")).unwrap();
     let body = "{ \"model\" : \"m\",\n \"messages\":[] }";
     let request = Request::post("/v1/messages")
         .body(Full::new(Bytes::from(body)))

@@ -2,20 +2,22 @@
 
 use hyper::Method;
 use serde_json::json;
-use unstuck_faults::{FaultServer, FaultsError, Reply, Script, ScriptStep};
+use unstuck_faults::{
+    FaultScript, FaultScriptReply, FaultScriptStep, FaultServer, FaultServerError,
+};
 
 use crate::exchange::{ANTHROPIC, CHAT, DIALECTS, PROMPT, bare, post};
 
 fn wrong(script: &str) -> String {
-    match script.parse::<Script>() {
-        Err(FaultsError::Script(error)) => error.to_string(),
+    match script.parse::<FaultScript>() {
+        Err(FaultServerError::Script(error)) => error.to_string(),
         other => format!("no error but {other:?}"),
     }
 }
 
 #[tokio::test]
 async fn requests_are_kept_without_secrets() {
-    let server = FaultServer::start(Script::answering("Done")).unwrap();
+    let server = FaultServer::start(FaultScript::answering("Done")).unwrap();
     for dialect in DIALECTS {
         dialect.ask(&server).await;
     }
@@ -38,7 +40,7 @@ async fn requests_are_kept_without_secrets() {
 
 #[tokio::test]
 async fn a_key_in_the_url_is_not_kept() {
-    let server = FaultServer::start(Script::answering("Done")).unwrap();
+    let server = FaultServer::start(FaultScript::answering("Done")).unwrap();
     let path = "/v1beta/models/m:generateContent?key=sk-secret";
     post(&server, path, &json!({})).await;
     assert!(!format!("{:?}", server.requests()).contains("sk-secret"));
@@ -46,7 +48,8 @@ async fn a_key_in_the_url_is_not_kept() {
 
 #[tokio::test]
 async fn auxiliary_queries_use_no_step() {
-    let server = FaultServer::start(Script::default().with_step(Reply::Overloaded)).unwrap();
+    let server =
+        FaultServer::start(FaultScript::default().with_step(FaultScriptReply::Overloaded)).unwrap();
     assert_eq!(bare(&server, Method::HEAD, "/").await.status, 200);
     let models = bare(&server, Method::GET, "/v1/models").await.json();
     assert_eq!(models["object"], "list");
@@ -71,7 +74,7 @@ async fn auxiliary_queries_use_no_step() {
 
 #[tokio::test]
 async fn unknown_paths_are_refused_in_the_format_of_their_protocol() {
-    let server = FaultServer::start(Script::answering("Done")).unwrap();
+    let server = FaultServer::start(FaultScript::answering("Done")).unwrap();
     let reached = post(&server, "/v1/messages/batches", &json!({})).await;
     assert_eq!(
         (reached.status, &reached.json()["type"]),
@@ -86,7 +89,7 @@ async fn unknown_paths_are_refused_in_the_format_of_their_protocol() {
 
 #[tokio::test]
 async fn a_request_that_is_not_a_json_object_never_breaks_the_server() {
-    let server = FaultServer::start(Script::answering("Done")).unwrap();
+    let server = FaultServer::start(FaultScript::answering("Done")).unwrap();
     for body in [
         json!(null),
         json!([]),
@@ -101,8 +104,8 @@ async fn a_request_that_is_not_a_json_object_never_breaks_the_server() {
 
 #[tokio::test]
 async fn a_request_without_a_step_gets_an_error() {
-    let script =
-        Script::default().with_step(ScriptStep::from(Reply::Quota).when_prompt("elsewhere"));
+    let script = FaultScript::default()
+        .with_step(FaultScriptStep::from(FaultScriptReply::Quota).when_prompt("elsewhere"));
     let server = FaultServer::start(script).unwrap();
     let reached = CHAT.ask(&server).await;
     assert_eq!(reached.status, 500);
@@ -114,7 +117,7 @@ async fn the_same_script_gives_the_same_bytes() {
     for dialect in DIALECTS {
         let mut bodies = Vec::new();
         for _ in 0..2 {
-            let server = FaultServer::start(Script::answering("Done")).unwrap();
+            let server = FaultServer::start(FaultScript::answering("Done")).unwrap();
             bodies.push(dialect.stream(&server).await.body);
         }
         assert_eq!(bodies[0], bodies[1]);
@@ -123,7 +126,8 @@ async fn the_same_script_gives_the_same_bytes() {
 
 #[tokio::test]
 async fn a_stopped_server_no_longer_listens() {
-    let server = FaultServer::start(Script::default().with_step(Reply::Hang)).unwrap();
+    let server =
+        FaultServer::start(FaultScript::default().with_step(FaultScriptReply::Hang)).unwrap();
     let address = server.url().trim_start_matches("http://").to_owned();
     let open = tokio::net::TcpStream::connect(&address).await;
     assert!(open.is_ok());

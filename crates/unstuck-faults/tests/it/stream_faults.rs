@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use unstuck_core::Kind;
+use unstuck_core::FailureKind;
 use unstuck_faults::{
-    FaultServer, Reply, ResponsePace, Script, ScriptStep, StreamCutMode, StreamErrorKind,
+    FaultScript, FaultScriptReply, FaultScriptStep, FaultServer, FaultStreamCutMode, ResponsePace,
+    StreamedApiErrorKind,
 };
 
 use crate::exchange::{ANTHROPIC, CHAT, DIALECTS, Dialect, End, GEMINI, RESPONSES, Reached};
 
-fn serving(reply: Reply) -> FaultServer {
-    FaultServer::start(Script::default().with_step(reply)).unwrap()
+fn serving(reply: FaultScriptReply) -> FaultServer {
+    FaultServer::start(FaultScript::default().with_step(reply)).unwrap()
 }
 
 /// Returns the frames of a body, each with its end.
@@ -31,7 +32,7 @@ fn frames(reached: &Reached) -> Vec<String> {
 /// Returns the frames of a complete stream, as a reference for broken ones.
 async fn whole(dialect: Dialect) -> Vec<String> {
     let wait = Some(Duration::ZERO);
-    let stalled = Reply::StallAt {
+    let stalled = FaultScriptReply::StallAt {
         after: 0,
         wait,
         pings: None,
@@ -45,11 +46,12 @@ async fn a_stream_can_be_cut_after_every_frame() {
     for dialect in DIALECTS {
         let all = whole(dialect).await;
         assert!(all.len() > 4, "{dialect:?}");
-        let steps = (0..all.len()).map(|after| Reply::CutAt {
+        let steps = (0..all.len()).map(|after| FaultScriptReply::CutAt {
             after,
-            by: StreamCutMode::End,
+            by: FaultStreamCutMode::End,
         });
-        let server = FaultServer::start(steps.fold(Script::default(), Script::with_step)).unwrap();
+        let server =
+            FaultServer::start(steps.fold(FaultScript::default(), FaultScript::with_step)).unwrap();
         for after in 0..all.len() {
             let reached = dialect.stream(&server).await;
             assert_eq!((reached.status, reached.end), (200, End::Complete));
@@ -62,10 +64,10 @@ async fn a_stream_can_be_cut_after_every_frame() {
 
 #[tokio::test]
 async fn a_cut_without_the_end_of_http_is_detected_as_broken() {
-    for by in [StreamCutMode::Close, StreamCutMode::Reset] {
+    for by in [FaultStreamCutMode::Close, FaultStreamCutMode::Reset] {
         for dialect in DIALECTS {
             let reached = dialect
-                .stream(&serving(Reply::CutAt { after: 2, by }))
+                .stream(&serving(FaultScriptReply::CutAt { after: 2, by }))
                 .await;
             assert_eq!(reached.end, End::Broken, "{dialect:?} {by:?}");
             assert_eq!(frames(&reached).len(), 2, "{dialect:?} {by:?}");
@@ -76,7 +78,7 @@ async fn a_cut_without_the_end_of_http_is_detected_as_broken() {
 #[tokio::test]
 async fn a_stream_can_stall_forever_with_and_without_pings() {
     for dialect in DIALECTS {
-        let silent = Reply::StallAt {
+        let silent = FaultScriptReply::StallAt {
             after: 2,
             wait: None,
             pings: None,
@@ -87,7 +89,7 @@ async fn a_stream_can_stall_forever_with_and_without_pings() {
         assert_eq!(frames(&reached).len(), 2, "{dialect:?}");
 
         let pings = Some(Duration::from_millis(20));
-        let server = serving(Reply::StallAt {
+        let server = serving(FaultScriptReply::StallAt {
             after: 2,
             wait: None,
             pings,
@@ -102,7 +104,7 @@ async fn a_stream_can_stall_forever_with_and_without_pings() {
 #[tokio::test]
 async fn a_stream_continues_after_a_stall_and_is_complete() {
     for dialect in DIALECTS {
-        let stalled = Reply::StallAt {
+        let stalled = FaultScriptReply::StallAt {
             after: 3,
             wait: Some(Duration::from_millis(70)),
             pings: Some(Duration::from_millis(20)),
@@ -117,7 +119,7 @@ async fn a_stream_continues_after_a_stall_and_is_complete() {
             .count();
         assert!((1..=3).contains(&pings), "{dialect:?}: {found:?}");
         assert_eq!(found.len() - pings, expected, "{dialect:?}");
-        let server = serving(Reply::StallAt {
+        let server = serving(FaultScriptReply::StallAt {
             after: 3,
             wait: Some(Duration::from_millis(10)),
             pings: None,
@@ -131,7 +133,7 @@ async fn a_stream_continues_after_a_stall_and_is_complete() {
 async fn a_slow_first_token_comes_after_the_opening_of_the_stream() {
     let openings = [(ANTHROPIC, 3), (RESPONSES, 4), (CHAT, 1), (GEMINI, 0)];
     for (dialect, opening) in openings {
-        let slow = Reply::SlowFirstToken {
+        let slow = FaultScriptReply::SlowFirstToken {
             wait: Duration::from_secs(60),
             pings: None,
         };
@@ -146,15 +148,21 @@ async fn a_slow_first_token_comes_after_the_opening_of_the_stream() {
 #[tokio::test]
 async fn an_error_can_follow_any_frame_and_is_diagnosed() {
     let errors = [
-        (StreamErrorKind::Overloaded, Kind::ServerOverloaded),
-        (StreamErrorKind::ServerError, Kind::ServerError),
-        (StreamErrorKind::RateLimit, Kind::RateLimit),
-        (StreamErrorKind::ContextLimit, Kind::ContextLimit),
+        (
+            StreamedApiErrorKind::Overloaded,
+            FailureKind::ServerOverloaded,
+        ),
+        (StreamedApiErrorKind::ServerError, FailureKind::ServerError),
+        (StreamedApiErrorKind::RateLimit, FailureKind::RateLimit),
+        (
+            StreamedApiErrorKind::ContextLimit,
+            FailureKind::ContextLimit,
+        ),
     ];
     for (error, kind) in errors {
         for dialect in DIALECTS {
             for after in [0, 4] {
-                let server = serving(Reply::ErrorAt { after, error });
+                let server = serving(FaultScriptReply::ErrorAt { after, error });
                 let reached = dialect.stream(&server).await;
                 assert_eq!((reached.status, reached.end), (200, End::Complete));
                 assert_eq!(reached.events().len(), after + 1);
@@ -162,7 +170,7 @@ async fn an_error_can_follow_any_frame_and_is_diagnosed() {
                 assert_eq!(found, kind, "{dialect:?} {reached:?}");
             }
             let plain = dialect
-                .ask(&serving(Reply::ErrorAt { after: 4, error }))
+                .ask(&serving(FaultScriptReply::ErrorAt { after: 4, error }))
                 .await;
             assert_eq!(plain.diagnosis(dialect.provider).kind, kind);
         }
@@ -174,7 +182,7 @@ async fn only_one_frame_is_invalid_json() {
     for dialect in DIALECTS {
         let expected = whole(dialect).await.len();
         let reached = dialect
-            .stream(&serving(Reply::BadChunk {
+            .stream(&serving(FaultScriptReply::BadChunk {
                 after: 3,
                 extra: false,
             }))
@@ -202,13 +210,13 @@ async fn a_missing_end_marker_leaves_the_rest_complete() {
     ];
     for (dialect, marker, reason) in ends {
         let reached = dialect
-            .stream(&serving(Reply::MissingEnd { reason_too: false }))
+            .stream(&serving(FaultScriptReply::MissingEnd { reason_too: false }))
             .await;
         assert_eq!(reached.end, End::Complete);
         assert!(!reached.body.contains(marker), "{dialect:?}");
         assert!(reached.body.contains("ends."), "{dialect:?}");
         let reached = dialect
-            .stream(&serving(Reply::MissingEnd { reason_too: true }))
+            .stream(&serving(FaultScriptReply::MissingEnd { reason_too: true }))
             .await;
         assert!(!reached.body.contains(reason), "{dialect:?}");
         assert!(reached.body.contains("ends."), "{dialect:?}");
@@ -218,7 +226,7 @@ async fn a_missing_end_marker_leaves_the_rest_complete() {
 #[tokio::test]
 async fn invalid_json_has_the_length_of_the_valid_answer() {
     for dialect in DIALECTS {
-        let reached = dialect.ask(&serving(Reply::InvalidJson)).await;
+        let reached = dialect.ask(&serving(FaultScriptReply::InvalidJson)).await;
         assert_eq!((reached.status, reached.end), (200, End::Complete));
         assert!(serde_json::from_str::<Value>(&reached.body).is_err());
         assert!(reached.body.ends_with('}'), "{}", reached.body);
@@ -232,8 +240,8 @@ async fn a_stream_has_the_requested_number_of_chunks() {
         chunk_bytes: Some(40),
         ..ResponsePace::default()
     };
-    let script =
-        Script::default().with_step(ScriptStep::from(Reply::answer("Done.")).with_pace(pace));
+    let script = FaultScript::default()
+        .with_step(FaultScriptStep::from(FaultScriptReply::answer("Done.")).with_pace(pace));
     let server = FaultServer::start(script).unwrap();
     let places = [
         (ANTHROPIC, "/delta/text"),

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use unstuck_faults::{FaultServer, Reply, Script};
+use unstuck_faults::{FaultScript, FaultScriptReply, FaultServer};
 
 use crate::exchange::{ANTHROPIC, CHAT, DIALECTS, End, GEMINI, RESPONSES};
 
 const ANSWER: &str = "The tests pass again:\n  all twelve of them, in ünder a second.";
 
-fn serving(reply: Reply) -> FaultServer {
-    FaultServer::start(Script::default().with_step(reply)).unwrap()
+fn serving(reply: FaultScriptReply) -> FaultServer {
+    FaultServer::start(FaultScript::default().with_step(reply)).unwrap()
 }
 
 /// Returns all texts at a path in the events, joined.
@@ -32,7 +32,9 @@ fn names(events: &[Value]) -> Vec<&str> {
 
 #[tokio::test]
 async fn an_anthropic_stream_has_the_whole_answer_and_its_usage() {
-    let reached = ANTHROPIC.stream(&serving(Reply::answer(ANSWER))).await;
+    let reached = ANTHROPIC
+        .stream(&serving(FaultScriptReply::answer(ANSWER)))
+        .await;
     let events = reached.events();
     assert_eq!(text(&events, "/delta/text"), ANSWER);
     let expected = [
@@ -55,7 +57,9 @@ async fn an_anthropic_stream_has_the_whole_answer_and_its_usage() {
 
 #[tokio::test]
 async fn a_responses_stream_ends_with_the_completed_response() {
-    let reached = RESPONSES.stream(&serving(Reply::answer(ANSWER))).await;
+    let reached = RESPONSES
+        .stream(&serving(FaultScriptReply::answer(ANSWER)))
+        .await;
     let events = reached.events();
     assert_eq!(text(&events, "/delta"), ANSWER);
     let numbers = events.iter().map(|event| event["sequence_number"].as_u64());
@@ -69,7 +73,9 @@ async fn a_responses_stream_ends_with_the_completed_response() {
 
 #[tokio::test]
 async fn a_chat_stream_ends_with_its_usage_and_done() {
-    let reached = CHAT.stream(&serving(Reply::answer(ANSWER))).await;
+    let reached = CHAT
+        .stream(&serving(FaultScriptReply::answer(ANSWER)))
+        .await;
     let events = reached.events();
     assert_eq!(text(&events, "/choices/0/delta/content"), ANSWER);
     assert_eq!(text(&events, "/choices/0/finish_reason"), "stop");
@@ -81,7 +87,7 @@ async fn a_chat_stream_ends_with_its_usage_and_done() {
 #[tokio::test]
 async fn a_gemini_stream_ends_with_its_finish_reason() {
     let events = GEMINI
-        .stream(&serving(Reply::answer(ANSWER)))
+        .stream(&serving(FaultScriptReply::answer(ANSWER)))
         .await
         .events();
     assert_eq!(text(&events, "/candidates/0/content/parts/0/text"), ANSWER);
@@ -90,7 +96,7 @@ async fn a_gemini_stream_ends_with_its_finish_reason() {
 
 #[tokio::test]
 async fn a_refusal_in_a_stream_is_stated_at_its_end() {
-    let server = serving(Reply::Refusal);
+    let server = serving(FaultScriptReply::Refusal);
     let ends = [
         (ANTHROPIC, "/delta/stop_reason", "refusal"),
         (CHAT, "/choices/0/finish_reason", "content_filter"),
@@ -123,7 +129,7 @@ async fn tokens_are_charged_as_scripted() {
 
 #[tokio::test]
 async fn a_cut_answer_breaks_off_in_the_middle() {
-    let server = serving(Reply::Cut);
+    let server = serving(FaultScriptReply::Cut);
     for dialect in DIALECTS {
         let stream = dialect.stream(&server).await;
         assert_eq!(
@@ -140,14 +146,14 @@ async fn a_cut_answer_breaks_off_in_the_middle() {
 
 #[tokio::test]
 async fn a_stalled_answer_has_only_headers() {
-    let stalled = ANTHROPIC.stream(&serving(Reply::Stall)).await;
+    let stalled = ANTHROPIC.stream(&serving(FaultScriptReply::Stall)).await;
     assert_eq!((stalled.status, stalled.end), (200, End::Silent));
     assert_eq!(stalled.body, "");
 }
 
 #[tokio::test]
 async fn a_hanging_request_gets_no_headers() {
-    let server = serving(Reply::Hang);
+    let server = serving(FaultScriptReply::Hang);
     let asked = tokio::time::timeout(Duration::from_millis(300), ANTHROPIC.ask(&server));
     assert!(asked.await.is_err());
     assert_eq!(server.requests().len(), 1);
@@ -155,7 +161,7 @@ async fn a_hanging_request_gets_no_headers() {
 
 #[tokio::test]
 async fn a_malformed_answer_is_successful_http_with_broken_json() {
-    let server = serving(Reply::Malformed);
+    let server = serving(FaultScriptReply::Malformed);
     for dialect in DIALECTS {
         let whole = dialect.ask(&server).await;
         assert_eq!((whole.status, whole.end), (200, End::Complete));

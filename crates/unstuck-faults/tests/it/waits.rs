@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use unstuck_core::Kind;
-use unstuck_faults::{FaultServer, Reply, RetryAfterFormat, Script};
+use unstuck_core::FailureKind;
+use unstuck_faults::{FaultScript, FaultScriptReply, FaultServer, RetryAfterFormat};
 
 use crate::exchange::{ANTHROPIC, DIALECTS, Dialect, GEMINI, Reached};
 
 const WAIT: Duration = Duration::from_millis(7_500);
 
 async fn limited(dialect: Dialect, form: RetryAfterFormat) -> Reached {
-    let reply = Reply::RateLimitAs { form, wait: WAIT };
-    let server = FaultServer::start(Script::default().with_step(reply)).unwrap();
+    let reply = FaultScriptReply::RateLimitAs { form, wait: WAIT };
+    let server = FaultServer::start(FaultScript::default().with_step(reply)).unwrap();
     dialect.ask(&server).await
 }
 
@@ -22,7 +22,7 @@ async fn read(form: RetryAfterFormat) -> Vec<Option<Duration>> {
         let reached = limited(dialect, form).await;
         assert_eq!(reached.status, 429);
         let diagnosis = reached.diagnosis(dialect.provider);
-        assert_eq!(diagnosis.kind, Kind::RateLimit, "{reached:?}");
+        assert_eq!(diagnosis.kind, FailureKind::RateLimit, "{reached:?}");
         waits.push(diagnosis.retry_after);
     }
     waits

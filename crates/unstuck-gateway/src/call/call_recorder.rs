@@ -10,7 +10,7 @@ use unstuck_core::admission::ResponseRateLimits;
 use unstuck_core::decision::{CircuitBreaker, TokenUsage};
 use unstuck_core::duration::to_millis;
 use unstuck_core::event::{ApiCallOutcome, ApiCallRecord, FinishReason, LastApiCall};
-use unstuck_core::{Diagnosis, Event, Kind};
+use unstuck_core::{Diagnosis, Event, FailureKind};
 
 use super::error_response::ErrorResponse;
 use super::upstream_error::UpstreamError;
@@ -18,7 +18,7 @@ use crate::admission_queue::AdmissionPermit;
 use crate::clock;
 use crate::loop_detection::ConversationId;
 use crate::protocol::{ResponseReader, ResponseSummary};
-use crate::recorder::SessionEventKind;
+use crate::recorder::GatewaySessionEventKind;
 use crate::session::GatewaySession;
 use crate::state::GatewayState;
 use crate::usage::{CallUsage, sum_tokens};
@@ -92,7 +92,7 @@ impl CallRecorder {
         self.record_response(reading);
         if self.record.outcome == ApiCallOutcome::Recovered {
             let attempts = self.record.attempts;
-            self.notify(SessionEventKind::Recovered { attempts });
+            self.notify(GatewaySessionEventKind::Recovered { attempts });
         }
         self.write_record();
     }
@@ -109,10 +109,10 @@ impl CallRecorder {
     }
 
     /// Records that the upstream refused or broke off the current attempt, so that released calls wait again.
-    pub(crate) fn fail_probe(&mut self, kind: Kind) {
+    pub(crate) fn fail_probe(&mut self, kind: FailureKind) {
         self.probe = None;
         let is_waited_for = CircuitBreaker::is_outage(kind)
-            || matches!(kind, Kind::RateLimit | Kind::RateLimitTimed);
+            || matches!(kind, FailureKind::RateLimit | FailureKind::RateLimitTimed);
         let mut upstreams = self.state.settings.upstreams.iter();
         let name = &self.record.upstream;
         if let Some(upstream) = upstreams
@@ -125,7 +125,7 @@ impl CallRecorder {
     }
 
     /// Records a complete but unusable response; its cost is still counted.
-    pub(crate) fn discard(&mut self, kind: Kind, reading: &ResponseReader) {
+    pub(crate) fn discard(&mut self, kind: FailureKind, reading: &ResponseReader) {
         self.end_probe(true);
         let said = reading.summary();
         let tokens = said.tokens.map_or(0, |tokens| tokens.input + tokens.output);
@@ -171,7 +171,7 @@ impl CallRecorder {
             self.session
                 .record_failure(self.conversation, diagnosis.kind, clock::timestamp_now())
         {
-            self.notify(SessionEventKind::LoopDetected(sign));
+            self.notify(GatewaySessionEventKind::LoopDetected(sign));
         }
         self.notify_gave_up(diagnosis, reason);
         self.write_record();
@@ -198,7 +198,7 @@ impl CallRecorder {
             self.session
                 .record_response(self.conversation, said, used, clock::timestamp_now());
         if let Some(sign) = sign {
-            self.notify(SessionEventKind::LoopDetected(sign));
+            self.notify(GatewaySessionEventKind::LoopDetected(sign));
         }
         if used.cost_usd.is_none() && !said.is_empty() {
             self.notify_cost_unknown(said);
@@ -220,7 +220,7 @@ impl CallRecorder {
                 format!("the price of {model} is unknown; set it in [models] of the configuration")
             }
         };
-        self.notify(SessionEventKind::CostUnknown { sentence });
+        self.notify(GatewaySessionEventKind::CostUnknown { sentence });
     }
 
     /// Adds the usage reported by a response.
@@ -246,13 +246,13 @@ impl CallRecorder {
     fn notify_gave_up(&self, diagnosis: Diagnosis, reason: &str) {
         let diagnosis = Arc::new(diagnosis);
         self.session.record_give_up(Arc::clone(&diagnosis));
-        self.notify(SessionEventKind::GaveUp {
+        self.notify(GatewaySessionEventKind::GaveUp {
             diagnosis,
             reason: reason.to_owned(),
         });
     }
 
-    fn notify(&self, what: SessionEventKind) {
+    fn notify(&self, what: GatewaySessionEventKind) {
         self.state.events.publish(&self.session, what);
     }
 

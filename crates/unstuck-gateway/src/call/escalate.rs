@@ -1,7 +1,7 @@
 //! Escalations for sessions whose calls are held.
 
 use hyper::header::USER_AGENT;
-use unstuck_core::Kind;
+use unstuck_core::FailureKind;
 use unstuck_core::decision::{ConcreteAttemptChange, EscalationReason};
 use unstuck_core::escalation::{AnswerOption, EscalationAnswer, EscalationDetails, binding_hash};
 use unstuck_core::event::{
@@ -12,12 +12,12 @@ use super::GatewayCall;
 use crate::clock;
 use crate::id_generation::is_client_session_name;
 use crate::loop_detection::ApiLoopSignal;
-use crate::recorder::SessionEventKind;
+use crate::recorder::GatewaySessionEventKind;
 
 /// The content of an escalation.
 struct CallEscalation {
     escalation: EscalationKind,
-    kind: Kind,
+    kind: FailureKind,
     ask_reason: EscalationReason,
     reason: String,
     evidence: String,
@@ -38,7 +38,7 @@ impl GatewayCall {
         let stay = answer_option(EscalationAnswer::Abort, "keep its calls blocked");
         self.escalate(|| CallEscalation {
             escalation: EscalationKind::Stuck,
-            kind: Kind::Stuck,
+            kind: FailureKind::Stuck,
             ask_reason: EscalationReason::Chain,
             reason: "Loop detected; the calls of the agent are blocked.".to_owned(),
             evidence: sign.sentence.clone(),
@@ -58,7 +58,7 @@ impl GatewayCall {
     pub(super) fn escalate_budget(&self, reached: BudgetReached) {
         self.escalate(|| CallEscalation {
             escalation: EscalationKind::CostConfirmation,
-            kind: Kind::QuotaExhausted,
+            kind: FailureKind::QuotaExhausted,
             ask_reason: EscalationReason::MaxCost,
             reason: "Budget exceeded; the calls of the agent are blocked.".to_owned(),
             evidence: reached.description(),
@@ -129,7 +129,7 @@ impl GatewayCall {
             Box::new(asked).into(),
         );
         if let Some(answer) = answer {
-            let held = SessionEventKind::Held {
+            let held = GatewaySessionEventKind::Held {
                 escalation: id,
                 answer,
             };

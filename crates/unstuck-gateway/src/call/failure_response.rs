@@ -6,7 +6,7 @@ use hyper::{HeaderMap, Response, StatusCode};
 use std::time::Duration;
 use unstuck_core::admission::HoldReason;
 use unstuck_core::event::SkippedUpstream;
-use unstuck_core::{Diagnosis, Failure, Kind};
+use unstuck_core::{Diagnosis, Failure, FailureKind};
 
 use super::call_recorder::CallRecorder;
 use super::on_failure::{GiveUpReason, RetryPause};
@@ -67,7 +67,11 @@ impl GatewayCall {
             return false;
         }
         // Agents take these for a rate limit or a transient API error.
-        let taken_for_passing = [Kind::RateLimit, Kind::QuotaExhausted, Kind::ModelNotFound];
+        let taken_for_passing = [
+            FailureKind::RateLimit,
+            FailureKind::QuotaExhausted,
+            FailureKind::ModelNotFound,
+        ];
         let would = told.status.is_server_error()
             || matches!(told.status.as_u16(), 401..=403 | 408 | 409)
             || taken_for_passing
@@ -84,14 +88,16 @@ impl GatewayCall {
     fn make_final(&self, told: &mut ErrorResponse) {
         told.status = StatusCode::from_u16(stop_status(self.endpoint)).unwrap_or(told.status);
         let cause = match told.code.parse() {
-            Ok(Kind::RateLimit | Kind::RateLimitTimed) => "the provider accepts no more requests",
-            Ok(Kind::QuotaExhausted) => "the account has no quota or credit left",
-            Ok(Kind::ModelNotFound) => "the provider does not have this model",
-            Ok(Kind::AuthRequired | Kind::AuthExpired) => "authentication failed",
-            Ok(Kind::ServerOverloaded) => "the provider is too busy",
-            Ok(Kind::ServerError) => "the provider is not working",
-            Ok(Kind::Timeout) => "the provider does not respond",
-            Ok(Kind::NetworkError) => "the provider cannot be reached",
+            Ok(FailureKind::RateLimit | FailureKind::RateLimitTimed) => {
+                "the provider accepts no more requests"
+            }
+            Ok(FailureKind::QuotaExhausted) => "the account has no quota or credit left",
+            Ok(FailureKind::ModelNotFound) => "the provider does not have this model",
+            Ok(FailureKind::AuthRequired | FailureKind::AuthExpired) => "authentication failed",
+            Ok(FailureKind::ServerOverloaded) => "the provider is too busy",
+            Ok(FailureKind::ServerError) => "the provider is not working",
+            Ok(FailureKind::Timeout) => "the provider does not respond",
+            Ok(FailureKind::NetworkError) => "the provider cannot be reached",
             Ok(_) | Err(_) => "the provider rejects the request",
         };
         told.message = format!("unstuck: {cause}; another request will not help now");
@@ -108,8 +114,8 @@ impl GatewayCall {
     ) -> Response<ResponseBody> {
         let upstream = &self.state.settings.upstreams[tries.target.upstream].name;
         let status = match diagnosis.kind {
-            Kind::RateLimit | Kind::RateLimitTimed => StatusCode::TOO_MANY_REQUESTS,
-            Kind::Timeout => StatusCode::GATEWAY_TIMEOUT,
+            FailureKind::RateLimit | FailureKind::RateLimitTimed => StatusCode::TOO_MANY_REQUESTS,
+            FailureKind::Timeout => StatusCode::GATEWAY_TIMEOUT,
             _ => StatusCode::SERVICE_UNAVAILABLE,
         };
         let broken = broken.unwrap_or_else(|| UpstreamError {

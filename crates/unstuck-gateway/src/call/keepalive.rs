@@ -10,7 +10,7 @@ use hyper::body::{Body, Frame};
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
 use tokio::time::{Interval, MissedTickBehavior, interval_at};
-use unstuck_core::Kind;
+use unstuck_core::FailureKind;
 
 use super::failure_response::render_error;
 use super::upstream_error::STOPPED;
@@ -18,7 +18,7 @@ use super::{ErrorResponse, GatewayCall};
 use crate::call_cutoff::CutoffSignal;
 use crate::client_response_body::ResponseBody;
 use crate::non_llm_requests::BodyError;
-use crate::protocol::{Endpoint, Protocol, ResponseReader, error_event, keep_alive};
+use crate::protocol::{LlmApiEndpoint, Protocol, ResponseReader, error_event, keep_alive};
 
 /// A call in progress; if the gateway stops first, its client gets an error.
 struct RunningCall {
@@ -43,7 +43,7 @@ impl RunningCall {
     fn interrupted_response(&self) -> Response<ResponseBody> {
         let told = ErrorResponse {
             status: StatusCode::SERVICE_UNAVAILABLE,
-            code: Kind::NetworkError.name().to_owned(),
+            code: FailureKind::NetworkError.name().to_owned(),
             message: format!("unstuck: {STOPPED}"),
             retry_after: None,
             should_come_back: false,
@@ -56,7 +56,7 @@ impl RunningCall {
 pub(crate) struct KeepAliveBody {
     running: Option<RunningCall>,
     answer: Option<ResponseBody>,
-    endpoint: Endpoint,
+    endpoint: LlmApiEndpoint,
     ping: &'static [u8],
     pings: Interval,
 }
@@ -98,7 +98,7 @@ impl GatewayCall {
 
 fn begin_keepalive(
     running: RunningCall,
-    endpoint: Endpoint,
+    endpoint: LlmApiEndpoint,
     ping: &'static [u8],
     every: Duration,
     session: &str,

@@ -32,12 +32,12 @@ use hyper::header::{CONTENT_LENGTH, HeaderValue, USER_AGENT};
 use hyper::http::response::Parts;
 use hyper::{HeaderMap, Method, Response};
 use tokio::time::Instant;
-use unstuck_core::admission::{AdmissionRequest, HoldReason, ResponseRateLimits};
-use unstuck_core::agent::{Agent, Agents, ClientRetries};
+use unstuck_core::admission::{ApiAdmissionRequest, HoldReason, ResponseRateLimits};
+use unstuck_core::agent::{Agent, Agents, ClientRetryBehavior};
 use unstuck_core::decision::{TokenUsage, WaitPurpose};
 use unstuck_core::diagnosis::RetryAfterSource;
 use unstuck_core::event::{ApiCallOutcome, ApiCallRecord, CallHeld, CallResumed, SkippedUpstream};
-use unstuck_core::{Diagnosis, FailureLayer, Kind, Timestamp};
+use unstuck_core::{Diagnosis, FailureKind, FailureLayer, Timestamp};
 
 use self::budget::CallBudget;
 use self::call_recorder::{CallRecorder, SharedProbe};
@@ -57,8 +57,8 @@ use crate::admission_queue::{
 use crate::client_response_body::ResponseBody;
 use crate::clock;
 use crate::loop_detection::ConversationId;
-use crate::protocol::{Endpoint, Protocol, RequestFacts, with_model};
-use crate::recorder::SessionEventKind;
+use crate::protocol::{LlmApiEndpoint, Protocol, RequestFacts, with_model};
+use crate::recorder::GatewaySessionEventKind;
 use crate::session::GatewaySession;
 use crate::settings::StreamMode;
 use crate::state::GatewayState;
@@ -80,7 +80,7 @@ pub(crate) struct GatewayCall {
     pub(crate) session: Arc<GatewaySession>,
     pub(crate) id: String,
     pub(crate) protocol: Protocol,
-    pub(crate) endpoint: Endpoint,
+    pub(crate) endpoint: LlmApiEndpoint,
     pub(crate) method: Method,
     pub(crate) headers: HeaderMap,
     pub(crate) path: String,
@@ -97,7 +97,7 @@ pub(crate) struct GatewayCall {
     /// The number of retries made by the client.
     pub(crate) client_retries: u32,
     /// The client's own retry policy.
-    pub(crate) client_retry_policy: ClientRetries,
+    pub(crate) client_retry_policy: ClientRetryBehavior,
     /// Set once a hold of the call is recorded.
     pub(crate) was_held: Arc<AtomicBool>,
     /// Set while a recorded hold lasts: until the call is sent.
@@ -284,7 +284,7 @@ impl GatewayCall {
             return None;
         }
         let start = Instant::now();
-        let rested = self.wait_for_probe(tries, Kind::NetworkError).await;
+        let rested = self.wait_for_probe(tries, FailureKind::NetworkError).await;
         account.add_wait(start.elapsed());
         self.begin_probe(account, tries, rested, true);
         (rested == RetryWaitEnd::TimeUp).then(|| {
@@ -294,7 +294,7 @@ impl GatewayCall {
             };
             let sentence = "repeated interrupted responses in this session";
             let diagnosis = Diagnosis::from_observation(
-                Kind::NetworkError,
+                FailureKind::NetworkError,
                 FailureLayer::Api,
                 "broken_streams",
                 sentence,
@@ -337,8 +337,11 @@ impl GatewayCall {
         let silence = TimeoutInputs::for_request(&self.request, &self.body, upstream.is_nearby);
         let limits = &self.state.settings.limits;
         let before_fallback = silence.fallback_timeout(limits);
-        let before_fallback =
-            before_fallback.filter(|_| self.select_fallback(tries, Kind::Timeout).target.is_some());
+        let before_fallback = before_fallback.filter(|_| {
+            self.select_fallback(tries, FailureKind::Timeout)
+                .target
+                .is_some()
+        });
         let trying = UpstreamAttemptSender {
             sender: &self.state.client,
             protocol: self.protocol,
@@ -420,14 +423,14 @@ impl GatewayCall {
             .state
             .admission
             .get(&AdmissionQueueKey::new(&upstream.name, key, model));
-        let ask = AdmissionRequest {
+        let ask = ApiAdmissionRequest {
             attempt: tries.attempt,
             tokens: self.request.prompt_tokens,
         };
         if std::mem::take(&mut tries.is_requested) {
             return Ok(lane.acquire_on_request(ask));
         }
-        let other = self.select_fallback(tries, Kind::ServerOverloaded);
+        let other = self.select_fallback(tries, FailureKind::ServerOverloaded);
         let has_other = other.target.is_some();
         let limits = &self.state.settings.limits;
         // Without a fallback, a failed upstream that pauses is waited for; only stated limits last longer.
@@ -443,9 +446,9 @@ impl GatewayCall {
         };
         let tell = |waits: AdmissionWait| {
             let (kind, source) = match waits.reason {
-                HoldReason::RateLimit => (Kind::RateLimitTimed, RetryAfterSource::Header),
-                HoldReason::CoolDown => (Kind::RateLimit, RetryAfterSource::Header),
-                _ => (Kind::ServerOverloaded, RetryAfterSource::Guess),
+                HoldReason::RateLimit => (FailureKind::RateLimitTimed, RetryAfterSource::Header),
+                HoldReason::CoolDown => (FailureKind::RateLimit, RetryAfterSource::Header),
+                _ => (FailureKind::ServerOverloaded, RetryAfterSource::Guess),
             };
             self.notify_held(waits.until, kind, source);
         };
@@ -483,7 +486,12 @@ impl GatewayCall {
     }
 
     /// Records that the call is held, so that everybody can see it.
-    pub(super) fn notify_held(&self, until: Timestamp, kind: Kind, source: RetryAfterSource) {
+    pub(super) fn notify_held(
+        &self,
+        until: Timestamp,
+        kind: FailureKind,
+        source: RetryAfterSource,
+    ) {
         self.was_held.store(true, Ordering::Relaxed);
         self.is_waiting.store(true, Ordering::Relaxed);
         self.session.call_waits().extend(&self.id, until, kind);
@@ -500,14 +508,14 @@ impl GatewayCall {
 
     /// Switches to a fallback of an unavailable upstream, or returns the skipped upstreams.
     fn fail_over(&self, tries: &mut RetryState) -> Result<(), Vec<SkippedUpstream>> {
-        let stand = self.select_fallback(tries, Kind::ServerOverloaded);
+        let stand = self.select_fallback(tries, FailureKind::ServerOverloaded);
         self.notify_skipped(&stand.skipped);
         tries.switch_target(stand.target.ok_or(stand.skipped)?);
         Ok(())
     }
 
     /// Selects the fallback of the current target after a failure of that kind.
-    fn select_fallback(&self, tries: &RetryState, kind: Kind) -> FallbackSelection {
+    fn select_fallback(&self, tries: &RetryState, kind: FailureKind) -> FallbackSelection {
         let choice = self.selector();
         if !choice.has_fallback(&tries.target, self.protocol) {
             return FallbackSelection::default();
@@ -541,7 +549,7 @@ impl GatewayCall {
     /// Records the skipped upstreams.
     fn notify_skipped(&self, passed: &[SkippedUpstream]) {
         for one in passed {
-            let what = SessionEventKind::UpstreamSkipped(one.clone());
+            let what = GatewaySessionEventKind::UpstreamSkipped(one.clone());
             self.state.events.publish(&self.session, what);
         }
     }

@@ -9,10 +9,10 @@ use tokio::time::Instant;
 use unstuck_core::admission::ApiAttemptKind;
 use unstuck_core::decision::{
     CircuitBreaker, ConcreteAttemptChange, CurrentModel, Decision, DecisionInput, NetworkStatus,
-    RecoveryAction, RetryCapabilities, RetryCapability, RetryRecord, WaitPurpose, decide,
+    RecoveryAction, RetryCapabilities, RetryChangeCapability, RetryRecord, WaitPurpose, decide,
 };
 use unstuck_core::event::{CallFailed, ModelSwitched, SkippedUpstream};
-use unstuck_core::{Category, Diagnosis, Event, Kind, RecoveryLevel, Timestamp};
+use unstuck_core::{Category, Diagnosis, Event, FailureKind, RecoveryLevel, Timestamp};
 
 use super::GatewayCall;
 use super::call_recorder::CallRecorder;
@@ -20,7 +20,7 @@ use super::retry_state::RetryState;
 use super::routing::UpstreamTarget;
 use super::upstream_error::UpstreamError;
 use crate::clock;
-use crate::recorder::SessionEventKind;
+use crate::recorder::GatewaySessionEventKind;
 
 /// The number of attempts at an upstream before its fallback is used.
 const ATTEMPTS_BEFORE_FALLBACK: u32 = 3;
@@ -164,7 +164,7 @@ impl GatewayCall {
         &self,
         account: &CallRecorder,
         tries: &mut RetryState,
-        kind: Kind,
+        kind: FailureKind,
         now: Timestamp,
     ) {
         if kind.category() == Category::Transient {
@@ -184,7 +184,7 @@ impl GatewayCall {
     }
 
     /// Adds the retries that a client has made by itself.
-    fn count_client_retries(&self, tries: &mut RetryState, kind: Kind, now: Timestamp) {
+    fn count_client_retries(&self, tries: &mut RetryState, kind: FailureKind, now: Timestamp) {
         if tries.attempts > 1 || tries.earlier_attempts > 0 {
             return;
         }
@@ -216,7 +216,7 @@ impl GatewayCall {
         let known = playbook.kind(diagnosis.kind)?;
         let mut situation =
             DecisionInput::new(&policy, &tries.history, diagnosis, known, playbook, now);
-        situation.capabilities = RetryCapabilities::NONE.with(RetryCapability::Model);
+        situation.capabilities = RetryCapabilities::NONE.with(RetryChangeCapability::Model);
         situation.model = tries.model.as_deref().map(|id| CurrentModel {
             id,
             catalog: self.state.knowledge.catalog(),
@@ -409,7 +409,10 @@ impl GatewayCall {
             }
             FailoverAction::Retry(wait) => {
                 let is_told = diagnosis.retry_after.is_some()
-                    && matches!(diagnosis.kind, Kind::RateLimit | Kind::RateLimitTimed);
+                    && matches!(
+                        diagnosis.kind,
+                        FailureKind::RateLimit | FailureKind::RateLimitTimed
+                    );
                 tries.attempt = if is_told {
                     ApiAttemptKind::AsInstructed
                 } else {
@@ -445,7 +448,7 @@ impl GatewayCall {
         tries.history.attempts.extend(decision.to_retry_record(0.0));
         self.state.events.publish(
             &self.session,
-            SessionEventKind::Retrying {
+            GatewaySessionEventKind::Retrying {
                 diagnosis: Arc::new(diagnosis.clone()),
                 reason: decision.reason.clone(),
                 until: now.after(wait),
@@ -476,9 +479,10 @@ impl GatewayCall {
                 .record_event(&self.session, now, event.into());
         }
         let to = to.to_owned();
-        self.state
-            .events
-            .publish(&self.session, SessionEventKind::ModelSwitched { from, to });
+        self.state.events.publish(
+            &self.session,
+            GatewaySessionEventKind::ModelSwitched { from, to },
+        );
     }
 }
 

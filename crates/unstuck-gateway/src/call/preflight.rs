@@ -11,7 +11,7 @@ use super::{ErrorResponse, GatewayCall};
 use crate::clock;
 use crate::loop_detection::ApiLoopSignal;
 use crate::protocol::{stop_status, with_note};
-use crate::recorder::SessionEventKind;
+use crate::recorder::GatewaySessionEventKind;
 use crate::settings::OnLoop;
 
 /// The interval for checking whether a held conversation was released.
@@ -54,7 +54,7 @@ impl GatewayCall {
         if self.session.record_budget_refusal(diagnosis, reached) {
             self.state.events.publish(
                 &self.session,
-                SessionEventKind::BudgetExhausted {
+                GatewaySessionEventKind::BudgetExhausted {
                     sentence: sentence.clone(),
                 },
             );

@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use crate::protocol::RequestFacts;
-use crate::settings::TimeLimits;
+use crate::settings::GatewayTimeLimits;
 
 /// The prompt tokens read per second before the first token.
 const PROMPT_TOKENS_PER_SECOND: u64 = 2000;
@@ -55,7 +55,7 @@ impl TimeoutInputs {
     }
 
     /// Returns the time limit for the response head.
-    pub(crate) fn head_timeout(&self, limits: &TimeLimits) -> Duration {
+    pub(crate) fn head_timeout(&self, limits: &GatewayTimeLimits) -> Duration {
         match self.max_output {
             _ if self.stream => limits.response,
             // The speed of a local machine is unknown, and so is the length of an unbounded output.
@@ -71,7 +71,7 @@ impl TimeoutInputs {
 
     /// Returns the shorter limit that applies if a fallback exists; `None` if only the longest limit is enough, since a
     /// thinking model may be silent for any time.
-    pub(crate) fn fallback_timeout(&self, limits: &TimeLimits) -> Option<Duration> {
+    pub(crate) fn fallback_timeout(&self, limits: &GatewayTimeLimits) -> Option<Duration> {
         let rate = if self.is_nearby {
             SLOW_TOKENS_PER_SECOND
         } else {
@@ -104,14 +104,14 @@ mod tests {
     }
 
     fn longest(max_output: Option<u64>) -> u64 {
-        let limits = TimeLimits::default();
+        let limits = GatewayTimeLimits::default();
         silence(false, max_output, "{}")
             .head_timeout(&limits)
             .as_secs()
     }
 
     fn before_fallback(silence: TimeoutInputs) -> Option<u64> {
-        let limits = TimeLimits::default();
+        let limits = GatewayTimeLimits::default();
         silence.fallback_timeout(&limits).map(|time| time.as_secs())
     }
 
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(longest(Some(4096)), 120 + 10 + 409);
         assert_eq!(longest(Some(64_000)), 600);
         assert_eq!(longest(None), 600);
-        let limits = TimeLimits::default();
+        let limits = GatewayTimeLimits::default();
         assert_eq!(
             silence(true, Some(9), "{}").head_timeout(&limits).as_secs(),
             120
@@ -136,7 +136,10 @@ mod tests {
             is_nearby: true,
             ..silence(false, Some(1024), "{}")
         };
-        assert_eq!(nearby.head_timeout(&TimeLimits::default()).as_secs(), 600);
+        assert_eq!(
+            nearby.head_timeout(&GatewayTimeLimits::default()).as_secs(),
+            600
+        );
         assert_eq!(before_fallback(nearby), Some(10 + 10 + 102));
     }
 

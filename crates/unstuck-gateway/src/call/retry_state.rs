@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use tokio::time::Instant;
 use unstuck_core::admission::ApiAttemptKind;
-use unstuck_core::decision::{RecoveryHistory, WaitPurpose};
+use unstuck_core::decision::{EpisodeRecoveryHistory, WaitPurpose};
 use unstuck_core::{Diagnosis, Timestamp};
 
 use super::routing::UpstreamTarget;
@@ -14,7 +14,7 @@ pub(crate) struct RetryState {
     pub(crate) target: UpstreamTarget,
     /// The model name used by the client or the session.
     pub(crate) model: Option<String>,
-    pub(crate) history: RecoveryHistory,
+    pub(crate) history: EpisodeRecoveryHistory,
     /// The kind of the next attempt, for upstream admission.
     pub(crate) attempt: ApiAttemptKind,
     /// The request with the validation error appended, after an unusable response.
@@ -41,7 +41,7 @@ pub(crate) struct RetryState {
 /// The state kept for a request whose client was asked to retry later.
 #[derive(Debug, Clone)]
 pub(crate) struct RetryLaterState {
-    pub(crate) history: RecoveryHistory,
+    pub(crate) history: EpisodeRecoveryHistory,
     pub(crate) attempts: u32,
     /// The last failure.
     pub(crate) diagnosis: Diagnosis,
@@ -58,7 +58,7 @@ impl RetryState {
         Self {
             target,
             model,
-            history: RecoveryHistory::new(now),
+            history: EpisodeRecoveryHistory::new(now),
             attempt: ApiAttemptKind::First,
             corrected_body: None,
             attempts: 0,

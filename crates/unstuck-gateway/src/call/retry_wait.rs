@@ -9,13 +9,13 @@ use tokio::time::Instant;
 use unstuck_core::decision::{CallWait, CircuitBreaker, NetworkStatus, WaitPurpose};
 use unstuck_core::diagnosis::RetryAfterSource;
 use unstuck_core::network_symptom::{NetworkSymptom, find_symptom, is_known_host};
-use unstuck_core::{Kind, Timestamp};
+use unstuck_core::{FailureKind, Timestamp};
 
 use super::GatewayCall;
 use super::retry_state::RetryState;
 use super::upstream_error::UpstreamError;
 use crate::clock;
-use crate::recorder::SessionEventKind;
+use crate::recorder::GatewaySessionEventKind;
 use crate::upstream_health::UpstreamHealth;
 
 /// The interval for checking whether another process saw the upstream recover, or whether the network is back.
@@ -78,7 +78,7 @@ impl GatewayCall {
         tries: &mut RetryState,
         wait_for: WaitPurpose,
         wait: Duration,
-        kind: Kind,
+        kind: FailureKind,
     ) -> RetryWaitEnd {
         let start = clock::timestamp_now();
         let shown = CallWait {
@@ -110,7 +110,11 @@ impl GatewayCall {
     }
 
     /// Waits for a probe permit, or until a person requests the attempt.
-    pub(super) async fn wait_for_probe(&self, tries: &mut RetryState, kind: Kind) -> RetryWaitEnd {
+    pub(super) async fn wait_for_probe(
+        &self,
+        tries: &mut RetryState,
+        kind: FailureKind,
+    ) -> RetryWaitEnd {
         let waiting = self.wait_for_upstream(tries, Duration::ZERO, kind, true);
         let rested = self.unless_requested(clock::timestamp_now(), waiting).await;
         tries.is_requested = rested.is_none();
@@ -127,7 +131,7 @@ impl GatewayCall {
             biased;
             ended = waiting => Some(ended),
             () = self.session.call_waits().retry_requested(since) => {
-                let told = SessionEventKind::RetryRequested;
+                let told = GatewaySessionEventKind::RetryRequested;
                 self.state.events.publish(&self.session, told);
                 None
             }
@@ -171,7 +175,7 @@ impl GatewayCall {
         &self,
         tries: &RetryState,
         wait: Duration,
-        kind: Kind,
+        kind: FailureKind,
         is_shared: bool,
     ) -> RetryWaitEnd {
         let url = self.upstream_url(tries);

@@ -1,6 +1,6 @@
 //! Upstream selection: the first upstream that can serve a request, then its fallbacks.
 
-use unstuck_core::Kind;
+use unstuck_core::FailureKind;
 use unstuck_core::decision::ModelCatalog;
 use unstuck_core::event::SkippedUpstream;
 
@@ -68,7 +68,7 @@ impl UpstreamSelector<'_> {
         target: &UpstreamTarget,
         needs: &RequestRequirements<'_>,
         purse: &CallBudget<'_>,
-        kind: Kind,
+        kind: FailureKind,
     ) -> FallbackSelection {
         let mut stand = FallbackSelection::default();
         if !self.may_fail_over(kind) {
@@ -82,7 +82,7 @@ impl UpstreamSelector<'_> {
             }
             let next = self.target_at(at, needs);
             let more = match kind {
-                Kind::ContextLimit => self.check_larger_context(one, failed, needs),
+                FailureKind::ContextLimit => self.check_larger_context(one, failed, needs),
                 _ => Ok(()),
             };
             let fits = more
@@ -113,12 +113,14 @@ impl UpstreamSelector<'_> {
     }
 
     /// Returns true if another upstream could succeed after a failure of that kind.
-    fn may_fail_over(&self, kind: Kind) -> bool {
+    fn may_fail_over(&self, kind: FailureKind) -> bool {
         match kind {
             // Working around a refusal is left to humans.
-            Kind::ContentFilter => self.route_around_refusals,
+            FailureKind::ContentFilter => self.route_around_refusals,
             // The request or the client's own key is wrong at every upstream.
-            Kind::InvalidRequest | Kind::AuthRequired | Kind::AuthExpired => false,
+            FailureKind::InvalidRequest | FailureKind::AuthRequired | FailureKind::AuthExpired => {
+                false
+            }
             _ => true,
         }
     }
@@ -185,7 +187,7 @@ mod tests {
     use unstuck_core::decision::TokenUsage;
 
     use super::*;
-    use crate::settings::UnsupportedFeatures;
+    use crate::settings::UpstreamUnsupportedFeatures;
     use crate::spending::{BudgetOwner, BudgetRemaining};
 
     fn upstreams() -> Vec<Upstream> {
@@ -193,9 +195,9 @@ mod tests {
         let mut small = one("small");
         small.context = Some(1000);
         let mut plain = one("plain");
-        plain.missing = UnsupportedFeatures {
+        plain.missing = UpstreamUnsupportedFeatures {
             prefill: true,
-            ..UnsupportedFeatures::default()
+            ..UpstreamUnsupportedFeatures::default()
         };
         let mut renamed = one("renamed");
         renamed.models.insert("a".into(), "b".into());
@@ -205,7 +207,7 @@ mod tests {
 
     fn stand(
         asked: &RequestFacts,
-        kind: Kind,
+        kind: FailureKind,
         around: bool,
         purse: &CallBudget<'_>,
     ) -> FallbackSelection {
@@ -225,7 +227,11 @@ mod tests {
         choice.select_fallback(&first, &needs, purse, kind)
     }
 
-    fn after(asked: &RequestFacts, kind: Kind, around: bool) -> Option<(usize, Option<String>)> {
+    fn after(
+        asked: &RequestFacts,
+        kind: FailureKind,
+        around: bool,
+    ) -> Option<(usize, Option<String>)> {
         let purse = CallBudget {
             remaining: None,
             policy: Arc::default(),
@@ -261,15 +267,15 @@ mod tests {
             ..RequestFacts::default()
         };
         assert_eq!(
-            after(&short, Kind::ServerError, false),
+            after(&short, FailureKind::ServerError, false),
             Some((1, Some("a".into())))
         );
         assert_eq!(
-            after(&long, Kind::ServerError, false),
+            after(&long, FailureKind::ServerError, false),
             Some((2, Some("a".into())))
         );
         assert_eq!(
-            after(&begun, Kind::ServerError, false),
+            after(&begun, FailureKind::ServerError, false),
             Some((3, Some("b".into())))
         );
     }
@@ -293,7 +299,7 @@ mod tests {
             catalog: &catalog,
         };
         let short = RequestFacts::default();
-        let cheap = stand(&short, Kind::ServerError, false, &purse);
+        let cheap = stand(&short, FailureKind::ServerError, false, &purse);
         assert_eq!(cheap.target.unwrap().upstream, 3);
         let told: Vec<_> = cheap.skipped.iter().map(ToString::to_string).collect();
         let why = "(a) was skipped: would cost about $10.00; $5.00 left in the session budget";
@@ -302,16 +308,16 @@ mod tests {
             usd: 0.5,
             owner: BudgetOwner::Day,
         });
-        let nobody = stand(&short, Kind::ServerError, false, &purse);
+        let nobody = stand(&short, FailureKind::ServerError, false, &purse);
         assert_eq!((nobody.target, nobody.skipped.len()), (None, 3));
     }
 
     #[test]
     fn refusals_and_invalid_requests_do_not_fail_over() {
         let asked = RequestFacts::default();
-        assert_eq!(after(&asked, Kind::ContentFilter, false), None);
-        assert!(after(&asked, Kind::ContentFilter, true).is_some());
-        assert_eq!(after(&asked, Kind::InvalidRequest, false), None);
-        assert_eq!(after(&asked, Kind::AuthRequired, false), None);
+        assert_eq!(after(&asked, FailureKind::ContentFilter, false), None);
+        assert!(after(&asked, FailureKind::ContentFilter, true).is_some());
+        assert_eq!(after(&asked, FailureKind::InvalidRequest, false), None);
+        assert_eq!(after(&asked, FailureKind::AuthRequired, false), None);
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use hyper::body::{Body, Frame as BodyFrame};
 use tokio::time::{Instant, Sleep};
-use unstuck_core::agent::StreamErrorSignal;
+use unstuck_core::agent::BrokenStreamSignal;
 
 use super::call_recorder::CallRecorder;
 use super::upstream_attempt::{MALFORMED, NO_END, StartedStream};
@@ -48,7 +48,7 @@ pub(crate) struct StreamRelay {
     stall_timeout: Duration,
     state: RelayState,
     /// The way to signal a broken stream to the client.
-    stream_error: StreamErrorSignal,
+    stream_error: BrokenStreamSignal,
     /// The delay before the connection is closed, so that earlier data goes out.
     severed: Option<Pin<Box<Sleep>>>,
     shutdown: CutoffSignal,
@@ -69,7 +69,7 @@ impl StreamRelay {
         opened: StartedStream,
         protocol: Protocol,
         patience: Duration,
-        stream_error: StreamErrorSignal,
+        stream_error: BrokenStreamSignal,
         account: Box<CallRecorder>,
     ) -> Self {
         let mut relay = Self {
@@ -167,7 +167,7 @@ impl StreamRelay {
     fn break_off(&mut self, broken: &UpstreamError, tell: bool) {
         self.recorder.add_sent_bytes(self.ready.len());
         let trouble = self.recorder.break_off(broken, &self.reader);
-        if self.stream_error == StreamErrorSignal::Disconnect {
+        if self.stream_error == BrokenStreamSignal::Disconnect {
             self.severed = Some(Box::pin(tokio::time::sleep(FLUSH_GRACE)));
         } else if tell {
             let event = error_event(&self.reader, &trouble.details());

@@ -2,10 +2,10 @@
 
 use unstuck_core::admission::ApiAttemptKind;
 use unstuck_core::decision::{
-    DecisionInput, RecoveryAction, RetryCapabilities, RetryCapability, decide,
+    DecisionInput, RecoveryAction, RetryCapabilities, RetryChangeCapability, decide,
 };
 use unstuck_core::event::CallFailed;
-use unstuck_core::{Diagnosis, Event, Evidence, FailureLayer, Kind, RecoveryLevel};
+use unstuck_core::{Diagnosis, Event, Evidence, FailureKind, FailureLayer, RecoveryLevel};
 
 use super::GatewayCall;
 use super::call_recorder::CallRecorder;
@@ -15,7 +15,7 @@ use crate::protocol::{FinishReason, JsonValidity, ResponseReader, with_error_con
 
 /// The problem of an unusable response.
 struct BadOutput {
-    kind: Kind,
+    kind: FailureKind,
     /// The reason; completes "Your last answer …".
     why: &'static str,
 }
@@ -45,10 +45,10 @@ impl GatewayCall {
             DecisionInput::new(&policy, &tries.history, &diagnosis, known, playbook, now);
         // Each call holds its whole conversation, so changing and continuing it look the same.
         situation.capabilities = RetryCapabilities::NONE
-            .with(RetryCapability::Prompt)
-            .with(RetryCapability::OutputLimit)
-            .with(RetryCapability::Resume)
-            .with(RetryCapability::Fresh);
+            .with(RetryChangeCapability::Prompt)
+            .with(RetryChangeCapability::OutputLimit)
+            .with(RetryChangeCapability::Resume)
+            .with(RetryChangeCapability::Fresh);
         let decision = decide(&situation, self.state.random_draw());
         let again = matches!(
             decision.action,
@@ -96,17 +96,17 @@ impl GatewayCall {
         let (kind, why) = match said.finish {
             // Working around a refusal is left to humans.
             _ if is_refused && !self.state.settings.route_around_refusals => return None,
-            _ if is_refused => (Kind::ContentFilter, "was a refusal"),
+            _ if is_refused => (FailureKind::ContentFilter, "was a refusal"),
             Some(FinishReason::MaxTokens) => (
-                Kind::FormatValidation,
+                FailureKind::FormatValidation,
                 "was truncated because it was too long",
             ),
-            _ if said.is_empty() => (Kind::EmptyOutput, "was empty"),
+            _ if said.is_empty() => (FailureKind::EmptyOutput, "was empty"),
             _ if self.request.wants_json
                 && said.json == JsonValidity::Invalid
                 && said.calls.is_empty() =>
             {
-                (Kind::JsonParseError, "was not valid JSON")
+                (FailureKind::JsonParseError, "was not valid JSON")
             }
             _ => return None,
         };

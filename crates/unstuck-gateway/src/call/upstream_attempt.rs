@@ -11,8 +11,8 @@ use serde::de::IgnoredAny;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::upstream_error::UpstreamError;
-use crate::protocol::{Endpoint, FrameKind, FrameSplitter, Protocol, ResponseReader};
-use crate::settings::TimeLimits;
+use crate::protocol::{FrameKind, FrameSplitter, LlmApiEndpoint, Protocol, ResponseReader};
+use crate::settings::GatewayTimeLimits;
 use crate::upstream::{RequestBody, UpstreamClient, UpstreamResponseBody};
 
 /// The maximum size of an error body that is read.
@@ -64,7 +64,7 @@ pub(crate) struct StartedStream {
 pub(crate) struct UpstreamAttemptSender<'a> {
     pub(crate) sender: &'a UpstreamClient,
     pub(crate) protocol: Protocol,
-    pub(crate) endpoint: Endpoint,
+    pub(crate) endpoint: LlmApiEndpoint,
     /// If set, the client asked for a stream.
     pub(crate) stream: bool,
     pub(crate) keeps_text: bool,
@@ -74,7 +74,7 @@ pub(crate) struct UpstreamAttemptSender<'a> {
     pub(crate) head_timeout: Duration,
     /// The time limit for the first token of a stream; `None` without a fallback.
     pub(crate) first_token_timeout: Option<Duration>,
-    pub(crate) limits: &'a TimeLimits,
+    pub(crate) limits: &'a GatewayTimeLimits,
 }
 
 impl UpstreamAttemptSender<'_> {
@@ -331,7 +331,10 @@ impl StartedStream {
     /// so before a model thinks; with others the first token is the first sign.
     async fn read_until_begun(&mut self, protocol: Protocol) -> Result<(), UpstreamError> {
         let endpoint = self.reader.endpoint();
-        let tells = matches!(endpoint, Endpoint::Messages | Endpoint::Responses);
+        let tells = matches!(
+            endpoint,
+            LlmApiEndpoint::Messages | LlmApiEndpoint::Responses
+        );
         self.read_until(protocol, tells).await
     }
 

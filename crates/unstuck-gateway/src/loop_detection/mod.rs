@@ -8,7 +8,7 @@
 //!
 //! ```
 //! use unstuck_core::Timestamp;
-//! use unstuck_gateway::protocol::{RequestFacts, Endpoint, ResponseReader};
+//! use unstuck_gateway::protocol::{RequestFacts, LlmApiEndpoint, ResponseReader};
 //! use unstuck_gateway::loop_detection::{ApiLoopDetector, LoopDetectionLimits, ApiLoopKind};
 //!
 //! let call = r#"{"role":"assistant","tool_calls":[{"function":{"name":"ls","arguments":"{}"}}]}"#;
@@ -19,10 +19,10 @@
 //!     let at = Timestamp::from_seconds(1_790_000_000 + turns);
 //!     let said = turn.repeat(turns as usize);
 //!     let body = format!(r#"{{"messages":[{{"role":"user","content":"Tidy up"}}{said}]}}"#);
-//!     let asked = RequestFacts::read(Endpoint::Chat, "/chat/completions", body.as_bytes());
+//!     let asked = RequestFacts::read(LlmApiEndpoint::Chat, "/chat/completions", body.as_bytes());
 //!     let (talk, sign) = watch.on_request(&asked, at);
 //!     signs.extend(sign);
-//!     let mut reading = ResponseReader::new(Endpoint::Chat);
+//!     let mut reading = ResponseReader::new(LlmApiEndpoint::Chat);
 //!     reading.read_body(format!(r#"{{"choices":[{{"message":{call},"finish_reason":"tool_calls"}}]}}"#).as_bytes());
 //!     signs.extend(watch.on_response(talk, reading.summary(), at));
 //! }
@@ -40,7 +40,7 @@ mod signal;
 #[cfg(test)]
 mod tests;
 
-use unstuck_core::{Kind, Timestamp};
+use unstuck_core::{FailureKind, Timestamp};
 
 use crate::protocol::{RequestFacts, ResponseSummary};
 use conversation::Conversations;
@@ -115,9 +115,9 @@ impl ApiLoopDetector {
     }
 
     /// Records a permanently failed request.
-    pub fn on_failure(&mut self, talk: ConversationId, kind: Kind) -> Option<ApiLoopSignal> {
+    pub fn on_failure(&mut self, talk: ConversationId, kind: FailureKind) -> Option<ApiLoopSignal> {
         match kind {
-            Kind::ContextLimit => self.shrink.on_refusal(talk, &self.limits),
+            FailureKind::ContextLimit => self.shrink.on_refusal(talk, &self.limits),
             _ => None,
         }
     }

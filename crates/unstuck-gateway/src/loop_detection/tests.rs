@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::protocol::{Endpoint, FinishReason, LastTurn, ResponseReader, ToolCall};
+use crate::protocol::{FinishReason, LastTurn, LlmApiEndpoint, ResponseReader, ToolCall};
 
 /// A session with one conversation that continues turn by turn.
 struct Agent {
@@ -285,11 +285,12 @@ fn requests_with_only_results_belong_to_the_continued_response() {
                 }),
             };
             let body = body.to_string();
-            let asked = RequestFacts::read(Endpoint::Responses, "/responses", body.as_bytes());
+            let asked =
+                RequestFacts::read(LlmApiEndpoint::Responses, "/responses", body.as_bytes());
             let (talk, sign) = watch.on_request(&asked, at);
             signs.extend(sign);
             let answer = json!({"id": format!("resp_{one}_{own}"), "status": "completed", "output": [{"type": "function_call", "name": "ls", "arguments": "{}", "call_id": "a"}]});
-            let mut reading = ResponseReader::new(Endpoint::Responses);
+            let mut reading = ResponseReader::new(LlmApiEndpoint::Responses);
             reading.read_body(answer.to_string().as_bytes());
             watch.on_response(talk, reading.summary(), at);
         }
@@ -352,7 +353,10 @@ fn requests_without_conversation_are_not_watched() {
         let (talk, sign) = agent.watch.on_request(&RequestFacts::default(), agent.now);
         assert_eq!(sign, None);
         agent.answer(talk, &ResponseSummary::default());
-        assert_eq!(agent.watch.on_failure(talk, Kind::ContextLimit), None);
+        assert_eq!(
+            agent.watch.on_failure(talk, FailureKind::ContextLimit),
+            None
+        );
     }
     assert_eq!(agent.seen(), []);
 }
@@ -483,7 +487,7 @@ fn context_that_stays_too_long_is_reported() {
     for _ in 0..3 {
         agent.tokens = 200_000;
         let talk = agent.ask(&[], &[]);
-        signs.extend(agent.watch.on_failure(talk, Kind::ContextLimit));
+        signs.extend(agent.watch.on_failure(talk, FailureKind::ContextLimit));
         agent.wait(Duration::from_secs(1));
         agent.answer(talk, &saying(agent.position));
     }
@@ -497,8 +501,11 @@ fn context_shortened_after_a_rejection_is_no_loop() {
     for round in 0..6 {
         agent.tokens = 200_000;
         let talk = agent.ask(&[], &[]);
-        assert_eq!(agent.watch.on_failure(talk, Kind::ContextLimit), None);
-        assert_eq!(agent.watch.on_failure(talk, Kind::RateLimit), None);
+        assert_eq!(
+            agent.watch.on_failure(talk, FailureKind::ContextLimit),
+            None
+        );
+        assert_eq!(agent.watch.on_failure(talk, FailureKind::RateLimit), None);
         agent.tokens = 50_000;
         for step in 0..8 {
             let talk = agent.ask(&[], &[]);
@@ -513,19 +520,19 @@ fn context_shortened_after_a_rejection_is_no_loop() {
 fn endlessly_repeated_call_is_reported_in_every_api() {
     let answers = [
         (
-            Endpoint::Messages,
+            LlmApiEndpoint::Messages,
             json!({"content": [{"type": "tool_use", "id": "a", "name": "ls", "input": {"p": 1}}], "stop_reason": "tool_use"}),
         ),
         (
-            Endpoint::Chat,
+            LlmApiEndpoint::Chat,
             json!({"choices": [{"message": {"tool_calls": [{"id": "a", "function": {"name": "ls", "arguments": "{\"p\":1}"}}]}, "finish_reason": "tool_calls"}]}),
         ),
         (
-            Endpoint::Responses,
+            LlmApiEndpoint::Responses,
             json!({"status": "completed", "output": [{"type": "function_call", "name": "ls", "arguments": "{\"p\":1}", "call_id": "a"}]}),
         ),
         (
-            Endpoint::Generate,
+            LlmApiEndpoint::Generate,
             json!({"candidates": [{"content": {"parts": [{"functionCall": {"name": "ls", "args": {"p": 1}}}]}, "finishReason": "STOP"}]}),
         ),
     ];
@@ -551,9 +558,9 @@ fn endlessly_repeated_call_is_reported_in_every_api() {
 }
 
 /// Returns the conversation of that agent after some turns.
-fn endless(endpoint: Endpoint, turns: i64) -> Value {
+fn endless(endpoint: LlmApiEndpoint, turns: i64) -> Value {
     let (key, first, turn): (_, Value, Vec<Value>) = match endpoint {
-        Endpoint::Messages => (
+        LlmApiEndpoint::Messages => (
             "messages",
             json!({"role": "user", "content": "Go"}),
             vec![
@@ -561,7 +568,7 @@ fn endless(endpoint: Endpoint, turns: i64) -> Value {
                 json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "none"}]}),
             ],
         ),
-        Endpoint::Chat => (
+        LlmApiEndpoint::Chat => (
             "messages",
             json!({"role": "user", "content": "Go"}),
             vec![
@@ -569,7 +576,7 @@ fn endless(endpoint: Endpoint, turns: i64) -> Value {
                 json!({"role": "tool", "tool_call_id": "a", "content": "none"}),
             ],
         ),
-        Endpoint::Responses => (
+        LlmApiEndpoint::Responses => (
             "input",
             json!({"role": "user", "content": "Go"}),
             vec![

@@ -49,7 +49,7 @@ impl fmt::Display for Protocol {
 
 /// An API call, by the shape of its request and response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Endpoint {
+pub enum LlmApiEndpoint {
     /// Anthropic Messages.
     Messages,
     /// OpenAI Chat Completions.
@@ -62,7 +62,7 @@ pub enum Endpoint {
     Other,
 }
 
-impl Endpoint {
+impl LlmApiEndpoint {
     /// The calls that are inspected.
     pub const KNOWN: [Self; 4] = [Self::Messages, Self::Chat, Self::Responses, Self::Generate];
 
@@ -122,34 +122,38 @@ mod tests {
     #[test]
     fn generating_calls_are_recognized() {
         let cases = [
-            (Protocol::Anthropic, "/v1/messages", Endpoint::Messages),
-            (Protocol::OpenAi, "/chat/completions", Endpoint::Chat),
-            (Protocol::OpenAi, "/responses", Endpoint::Responses),
+            (
+                Protocol::Anthropic,
+                "/v1/messages",
+                LlmApiEndpoint::Messages,
+            ),
+            (Protocol::OpenAi, "/chat/completions", LlmApiEndpoint::Chat),
+            (Protocol::OpenAi, "/responses", LlmApiEndpoint::Responses),
             (
                 Protocol::Gemini,
                 "/v1beta/models/gemini-3-pro:generateContent",
-                Endpoint::Generate,
+                LlmApiEndpoint::Generate,
             ),
             (
                 Protocol::Gemini,
                 "/v1/models/gemini-3-pro:streamGenerateContent",
-                Endpoint::Generate,
+                LlmApiEndpoint::Generate,
             ),
             (
                 Protocol::Gemini,
                 "/v1/projects/p/locations/l/publishers/google/models/m:generateContent",
-                Endpoint::Generate,
+                LlmApiEndpoint::Generate,
             ),
         ];
         for (protocol, path, endpoint) in cases {
             assert_eq!(
-                Endpoint::from_request(protocol, "POST", path),
+                LlmApiEndpoint::from_request(protocol, "POST", path),
                 endpoint,
                 "{path}"
             );
             assert_eq!(
-                Endpoint::from_request(protocol, "GET", path),
-                Endpoint::Other,
+                LlmApiEndpoint::from_request(protocol, "GET", path),
+                LlmApiEndpoint::Other,
                 "{path}"
             );
         }
@@ -171,8 +175,8 @@ mod tests {
         ];
         for (protocol, path) in others {
             assert_eq!(
-                Endpoint::from_request(protocol, "POST", path),
-                Endpoint::Other,
+                LlmApiEndpoint::from_request(protocol, "POST", path),
+                LlmApiEndpoint::Other,
                 "{path}"
             );
         }

@@ -13,7 +13,7 @@
 //! };
 //!
 //! // A client sends a request …
-//! let endpoint = Endpoint::from_request(Protocol::OpenAi, "POST", "/chat/completions");
+//! let endpoint = LlmApiEndpoint::from_request(Protocol::OpenAi, "POST", "/chat/completions");
 //! let body = br#"{"model": "small", "stream": true, "messages": [{"role": "user", "content": "Hi"}]}"#;
 //! let asked = RequestFacts::read(endpoint, "/chat/completions", body);
 //! assert!(asked.stream && asked.model.as_deref() == Some("small"));
@@ -56,7 +56,7 @@ mod rewrite;
 mod sse_event;
 mod text_hash;
 
-pub use endpoint::{Endpoint, Protocol};
+pub use endpoint::{LlmApiEndpoint, Protocol};
 pub use error_body::{ErrorDetails, error_body, error_event, keep_alive, stop_status};
 pub use frames::FrameSplitter;
 pub use request::{LastTurn, RequestFacts, ToolCall};

@@ -19,8 +19,8 @@ use crate::call::{GatewayCall, client_agent, client_version};
 use crate::client_response_body::ResponseBody;
 use crate::clock;
 use crate::id_generation;
-use crate::protocol::{Endpoint, Protocol, RequestFacts};
-use crate::recorder::SessionEventKind;
+use crate::protocol::{LlmApiEndpoint, Protocol, RequestFacts};
+use crate::recorder::GatewaySessionEventKind;
 use crate::state::GatewayState;
 
 /// The longest hold of Google's clients, which give up after a minute of silence and accept no keep-alive bytes.
@@ -60,8 +60,9 @@ pub(crate) async fn handle(
         let status = StatusCode::UPGRADE_REQUIRED;
         return error_response(route.protocol, status, "invalid_request", message);
     }
-    let endpoint = Endpoint::from_request(route.protocol, request.method().as_str(), route.path);
-    if endpoint == Endpoint::Other {
+    let endpoint =
+        LlmApiEndpoint::from_request(route.protocol, request.method().as_str(), route.path);
+    if endpoint == LlmApiEndpoint::Other {
         // Boxed so that the common future stays small.
         return Box::pin(passthrough::forward(&shared, &route, request)).await;
     }
@@ -105,7 +106,7 @@ fn is_websocket(headers: &HeaderMap) -> bool {
 fn new_call(
     shared: &Arc<GatewayState>,
     route: &Route<'_>,
-    endpoint: Endpoint,
+    endpoint: LlmApiEndpoint,
     (method, headers): (Method, HeaderMap),
     query: Option<&str>,
     body: Bytes,
@@ -126,7 +127,7 @@ fn new_call(
     if let Some(sign) = sign {
         shared
             .events
-            .publish(&session, SessionEventKind::LoopDetected(sign));
+            .publish(&session, GatewaySessionEventKind::LoopDetected(sign));
     }
     let hold = max_hold(shared.settings.limits.hold, route.protocol);
     let own = client_agent(&session, &headers)

@@ -146,7 +146,7 @@ pub(super) fn run_outcome(last: Option<ApiCallOutcome>, has_failed: bool) -> Run
 
 #[cfg(test)]
 mod tests {
-    use unstuck_core::Kind;
+    use unstuck_core::FailureKind;
 
     use super::*;
 
@@ -170,7 +170,7 @@ mod tests {
             is_stream: false,
             outcome,
             status: 200,
-            kind: (outcome != ApiCallOutcome::Answered).then_some(Kind::Timeout),
+            kind: (outcome != ApiCallOutcome::Answered).then_some(FailureKind::Timeout),
             attempts: 2,
             waited_ms: 0,
             first_byte_ms: 0,

@@ -20,12 +20,12 @@ use unstuck_core::event::ApiCallRecord;
 use unstuck_core::event::{RunKind, RunResumed, RunStarted, SessionSpec};
 use unstuck_core::views::RunProjection;
 use unstuck_core::{Event, RetryPolicy, Timestamp};
-use unstuck_store::{LeaseOwner, NewOutboxMessage, ProbeGrant, Store};
+use unstuck_store::{LeaseOwner, NewOutboxMessage, ProbeClaimOutcome, Store};
 
 use self::client_runs::{ClientRuns, GATEWAY_PROGRAM};
 use self::write_queue::WriteQueue;
-use crate::recorder::{LookupFuture, Recorder};
-use crate::session::{GatewaySession, IDLE_TIMEOUT, SessionSetup};
+use crate::recorder::{GatewayRecorder, RecorderLookupFuture};
+use crate::session::{GatewaySession, GatewaySessionSetup, IDLE_TIMEOUT};
 use crate::{clock, id_generation};
 
 /// The maximum delay before records are written.
@@ -42,7 +42,7 @@ pub type NotificationBuilderFn =
     dyn Fn(&RunProjection, &[Event], Timestamp) -> Vec<NewOutboxMessage> + Send + Sync;
 
 /// The options of a store recorder.
-pub struct RecorderOptions {
+pub struct StoreRecorderOptions {
     /// The project root directory of sessions of unknown clients; empty for none.
     pub project: String,
     /// The version of the knowledge that decisions are made with.
@@ -64,7 +64,7 @@ pub struct StoreRecorder {
 /// The state shared by the writing task and its callers.
 struct RecorderState {
     store: Store,
-    options: RecorderOptions,
+    options: StoreRecorderOptions,
     pending: Mutex<PendingRecords>,
     /// Signals queued records.
     wake: Notify,
@@ -83,7 +83,7 @@ struct PendingRecords {
 
 impl StoreRecorder {
     /// Starts the recorder, on the runtime of the caller.
-    pub fn start(store: Store, options: RecorderOptions) -> Self {
+    pub fn start(store: Store, options: StoreRecorderOptions) -> Self {
         let shared = Arc::new(RecorderState {
             store,
             options,
@@ -134,13 +134,13 @@ impl Drop for StoreRecorder {
     }
 }
 
-impl Recorder for StoreRecorder {
+impl GatewayRecorder for StoreRecorder {
     fn begin_session(
         &self,
         name: &str,
         client: Option<&str>,
         policy: &RetryPolicy,
-    ) -> SessionSetup {
+    ) -> GatewaySessionSetup {
         let run = id_generation::new_run_id();
         let at = clock::timestamp_now();
         let agent = client.and_then(|client| Agents::built_in().by_user_agent(client));
@@ -170,7 +170,7 @@ impl Recorder for StoreRecorder {
             .push_begin(run.clone(), at, Box::new(started).into());
         drop(noted);
         self.shared.wake.notify_one();
-        SessionSetup {
+        GatewaySessionSetup {
             name: name.to_owned(),
             session: run.session_id(1),
             run,
@@ -211,12 +211,15 @@ impl Recorder for StoreRecorder {
         upstream: &'a str,
         now: Timestamp,
         every: Duration,
-    ) -> LookupFuture<'a, ProbeGrant> {
+    ) -> RecorderLookupFuture<'a, ProbeClaimOutcome> {
         let store = &self.shared.store;
         Box::pin(async move { store.claim_probe(upstream, now, every).await.ok() })
     }
 
-    fn upstream_recovered_at<'a>(&'a self, upstream: &'a str) -> LookupFuture<'a, Timestamp> {
+    fn upstream_recovered_at<'a>(
+        &'a self,
+        upstream: &'a str,
+    ) -> RecorderLookupFuture<'a, Timestamp> {
         let store = &self.shared.store;
         Box::pin(async move { store.upstream_recovered_at(upstream).await.ok().flatten() })
     }

@@ -9,7 +9,8 @@ use unstuck_core::money::known_cost;
 use unstuck_core::views::{RunProjection, RunStatus, RunSummary};
 use unstuck_core::{Event, RunId, Timestamp};
 use unstuck_store::{
-    Append, CallFilter, LeaseClaim, LeaseClaimOutcome, NewOutboxMessage, RunFilter, StoreError,
+    CallFilter, LeaseClaim, LeaseClaimOutcome, NewOutboxMessage, RunEventBatch, RunFilter,
+    StoreError,
 };
 
 use super::RecorderState;
@@ -72,7 +73,7 @@ impl RecorderState {
         }
         let writes = events.iter().zip(told).map(|(happened, told)| {
             let QueuedEvent { run, at, event } = happened.clone();
-            let append = Append::new(run, at, [event]);
+            let append = RunEventBatch::new(run, at, [event]);
             self.store.append(append.with_messages(told))
         });
         // All writes are started before the first is awaited: one disk sync covers them all.
@@ -202,7 +203,7 @@ impl RecorderState {
             cost_usd: known_cost(run.cost_usd, run.unpriced_count),
             duration_ms: to_millis(last.map_or(run.updated, |call| call.at).since(run.started)),
         };
-        let end = Append::new(run.id.clone(), now, [end.into()]);
+        let end = RunEventBatch::new(run.id.clone(), now, [end.into()]);
         // The next gateway retries.
         let _ = self.store.append(end).await;
     }

@@ -19,7 +19,7 @@ use super::pool::{ConnectionPool, Http2Conn, Origin};
 use super::request_body::RequestBody;
 use super::response_body::UpstreamResponseBody;
 use crate::error::GatewayError;
-use crate::settings::NetworkSettings;
+use crate::settings::ProxyAndCertificateSettings;
 
 /// The reason why a request got no response.
 #[derive(Debug, thiserror::Error)]
@@ -48,7 +48,10 @@ enum NewConnection {
 
 impl UpstreamClient {
     /// Creates a client with the given connect timeout.
-    pub(crate) fn new(connect: Duration, network: &NetworkSettings) -> Result<Self, GatewayError> {
+    pub(crate) fn new(
+        connect: Duration,
+        network: &ProxyAndCertificateSettings,
+    ) -> Result<Self, GatewayError> {
         let proxies = Arc::new(ProxyRules::new(network)?);
         Ok(Self {
             https: https(connect, network, Arc::clone(&proxies))?,

@@ -9,7 +9,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use super::outbound_proxy::{ProxyConnector, ProxyRules, UpstreamTcpStream};
 use super::trust_roots;
 use crate::error::GatewayError;
-use crate::settings::NetworkSettings;
+use crate::settings::ProxyAndCertificateSettings;
 
 /// The connector for upstreams.
 pub(super) type TlsConnector = HttpsConnector<ProxyConnector>;
@@ -20,7 +20,7 @@ pub(super) type UpstreamStream = MaybeHttpsStream<UpstreamTcpStream>;
 /// Builds the connector with the given connect timeout.
 pub(super) fn https(
     connect: Duration,
-    network: &NetworkSettings,
+    network: &ProxyAndCertificateSettings,
     proxies: Arc<ProxyRules>,
 ) -> Result<TlsConnector, GatewayError> {
     let mut http = HttpConnector::new();

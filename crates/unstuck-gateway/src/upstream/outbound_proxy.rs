@@ -18,14 +18,14 @@ use tokio::net::TcpStream;
 use tower_service::Service;
 
 use crate::error::{GatewayError, with_causes};
-use crate::settings::NetworkSettings;
+use crate::settings::ProxyAndCertificateSettings;
 
 /// The rules for reaching upstreams through a proxy.
 pub(super) struct ProxyRules(Matcher);
 
 impl ProxyRules {
     /// Builds the rules from the settings; an unsupported proxy is an error.
-    pub(super) fn new(network: &NetworkSettings) -> Result<Self, GatewayError> {
+    pub(super) fn new(network: &ProxyAndCertificateSettings) -> Result<Self, GatewayError> {
         let named = [&network.http_proxy, &network.https_proxy];
         for proxy in named.into_iter().flatten() {
             check_proxy(proxy)?;

@@ -8,10 +8,12 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use crate::error::GatewayError;
-use crate::settings::NetworkSettings;
+use crate::settings::ProxyAndCertificateSettings;
 
 /// Returns the TLS settings for upstreams.
-pub(super) fn tls_config(network: &NetworkSettings) -> Result<ClientConfig, GatewayError> {
+pub(super) fn tls_config(
+    network: &ProxyAndCertificateSettings,
+) -> Result<ClientConfig, GatewayError> {
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(|error| GatewayError::Tls(error.to_string()))?;
@@ -20,7 +22,7 @@ pub(super) fn tls_config(network: &NetworkSettings) -> Result<ClientConfig, Gate
         .with_no_client_auth())
 }
 
-fn roots(network: &NetworkSettings) -> Result<RootCertStore, GatewayError> {
+fn roots(network: &ProxyAndCertificateSettings) -> Result<RootCertStore, GatewayError> {
     let mut store = RootCertStore::empty();
     match network.authorities.as_slice() {
         [] => {

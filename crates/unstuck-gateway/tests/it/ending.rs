@@ -8,7 +8,7 @@ use hyper::body::Incoming;
 use hyper::{Request, Response};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
-use unstuck_core::Kind;
+use unstuck_core::FailureKind;
 use unstuck_core::event::ApiCallOutcome;
 use unstuck_gateway::GatewaySettings;
 
@@ -63,7 +63,7 @@ async fn stream_cut_off_by_stop_ends_with_the_protocol_error() {
                 panic!("{calls:?}");
             };
             assert_eq!(call.outcome, ApiCallOutcome::Truncated, "{place}");
-            assert_eq!(call.kind, Some(Kind::NetworkError), "{place}");
+            assert_eq!(call.kind, Some(FailureKind::NetworkError), "{place}");
             let event = rest.find(api.error).unwrap();
             let sent = first.len() as u64..=(first.len() + event) as u64;
             assert!(sent.contains(&call.sent_bytes), "{place}: {call:?}");

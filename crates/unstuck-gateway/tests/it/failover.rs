@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use unstuck_core::event::ApiCallOutcome;
 use unstuck_gateway::protocol::Protocol::{Gemini, OpenAi};
-use unstuck_gateway::{GatewaySettings, UnsupportedFeatures};
+use unstuck_gateway::{GatewaySettings, UpstreamUnsupportedFeatures};
 
 use crate::Ground;
 use crate::ground::impatient;
@@ -276,9 +276,9 @@ async fn refusal_is_not_routed_around() {
 #[tokio::test]
 async fn fallback_without_prefill_is_skipped() {
     let lacks = |settings: &mut GatewaySettings| {
-        settings.upstreams[1].missing = UnsupportedFeatures {
+        settings.upstreams[1].missing = UpstreamUnsupportedFeatures {
             prefill: true,
-            ..UnsupportedFeatures::default()
+            ..UpstreamUnsupportedFeatures::default()
         };
     };
     let scripts = [

@@ -13,13 +13,13 @@ use hyper_util::rt::TokioExecutor;
 use unstuck_core::decision::Jitter;
 use unstuck_core::event::ApiCallRecord;
 use unstuck_core::{Event, RetryPolicy, RunId, Timestamp};
-use unstuck_faults::{FaultServer, Script};
+use unstuck_faults::{FaultScript, FaultServer};
 use unstuck_gateway::protocol::Protocol;
 use unstuck_gateway::{
-    BuiltInKnowledge, Gateway, GatewaySession, GatewaySettings, LookupFuture, Recorder,
-    SessionSetup, TimeLimits, Upstream,
+    BuiltInKnowledge, Gateway, GatewayRecorder, GatewaySession, GatewaySessionSetup,
+    GatewaySettings, GatewayTimeLimits, RecorderLookupFuture, Upstream,
 };
-use unstuck_store::ProbeGrant;
+use unstuck_store::ProbeClaimOutcome;
 
 /// A recorder that keeps records in memory.
 #[derive(Debug, Default)]
@@ -28,10 +28,15 @@ pub(crate) struct Book {
     pub(crate) events: Mutex<Vec<Event>>,
 }
 
-impl Recorder for Book {
-    fn begin_session(&self, name: &str, _: Option<&str>, policy: &RetryPolicy) -> SessionSetup {
+impl GatewayRecorder for Book {
+    fn begin_session(
+        &self,
+        name: &str,
+        _: Option<&str>,
+        policy: &RetryPolicy,
+    ) -> GatewaySessionSetup {
         let run = RunId::new("testrun000");
-        SessionSetup {
+        GatewaySessionSetup {
             name: name.to_owned(),
             session: run.session_id(1),
             run,
@@ -57,11 +62,11 @@ impl Recorder for Book {
         _: &'a str,
         _: Timestamp,
         _: Duration,
-    ) -> LookupFuture<'a, ProbeGrant> {
+    ) -> RecorderLookupFuture<'a, ProbeClaimOutcome> {
         Box::pin(std::future::ready(None))
     }
 
-    fn upstream_recovered_at<'a>(&'a self, _: &'a str) -> LookupFuture<'a, Timestamp> {
+    fn upstream_recovered_at<'a>(&'a self, _: &'a str) -> RecorderLookupFuture<'a, Timestamp> {
         Box::pin(std::future::ready(None))
     }
 
@@ -108,16 +113,16 @@ pub(crate) fn quick() -> RetryPolicy {
 /// Shortens the time limits, for tests in which they expire.
 pub(crate) fn impatient(settings: &mut GatewaySettings) {
     let short = Duration::from_millis(500);
-    settings.limits = TimeLimits {
+    settings.limits = GatewayTimeLimits {
         response: short,
         first_content: short,
         stall: short,
-        ..TimeLimits::default()
+        ..GatewayTimeLimits::default()
     };
 }
 
 pub(crate) fn script(text: &str) -> FaultServer {
-    let script: Script = text.parse().unwrap();
+    let script: FaultScript = text.parse().unwrap();
     FaultServer::start(script).unwrap()
 }
 
@@ -146,9 +151,13 @@ impl Ground {
         change(&mut settings);
         let book = Arc::new(Book::default());
         let knows = Arc::new(BuiltInKnowledge::default());
-        let gateway = Gateway::start(settings, knows, Arc::clone(&book) as Arc<dyn Recorder>)
-            .await
-            .unwrap();
+        let gateway = Gateway::start(
+            settings,
+            knows,
+            Arc::clone(&book) as Arc<dyn GatewayRecorder>,
+        )
+        .await
+        .unwrap();
         Self {
             gateway,
             upstreams,

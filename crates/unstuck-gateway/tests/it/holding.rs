@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use hyper::Method;
-use unstuck_core::agent::ClientRetries;
+use unstuck_core::agent::ClientRetryBehavior;
 use unstuck_core::decision::Jitter;
 use unstuck_core::event::ApiCallOutcome;
 use unstuck_core::{Event, RetryPolicy};
@@ -31,11 +31,11 @@ fn patient(settings: &mut GatewaySettings) {
         jitter: Jitter::Equal,
         ..RetryPolicy::default()
     };
-    settings.client_retries = ClientRetries {
+    settings.client_retries = ClientRetryBehavior {
         waits: [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0]
             .map(|wait| wait / 100.0)
             .into(),
-        ..ClientRetries::default()
+        ..ClientRetryBehavior::default()
     };
     settings.probe_every = Duration::from_millis(600);
 }

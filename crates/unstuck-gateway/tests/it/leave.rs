@@ -9,7 +9,9 @@ use unstuck_core::event::{BudgetScope, BudgetUnit};
 use unstuck_core::money::ActiveBudget;
 use unstuck_gateway::loop_detection::LoopDetectionLimits;
 use unstuck_gateway::protocol::Protocol::{Anthropic, OpenAi};
-use unstuck_gateway::{CallUsage, GatewaySettings, OnLoop, RunBudget, SessionEventKind};
+use unstuck_gateway::{
+    CallUsage, GatewaySessionEventKind, GatewaySettings, OnLoop, RemainingRunBudget,
+};
 
 use crate::{Ground, Reply};
 
@@ -67,7 +69,7 @@ async fn exhausted_budget_is_reported_in_the_clients_protocol() {
     assert_eq!(ground.asked(), [1]);
     let notice = notices.try_recv().unwrap();
     assert!(
-        matches!(notice.kind, SessionEventKind::BudgetExhausted { .. }),
+        matches!(notice.kind, GatewaySessionEventKind::BudgetExhausted { .. }),
         "{notice:?}"
     );
     assert!(notices.try_recv().is_err(), "it is told once");
@@ -108,7 +110,7 @@ async fn budget_with_unknown_cost_is_reported() {
         }
         let notice = notices.try_recv().ok().map(|notice| notice.kind);
         match (told, notice) {
-            (Some(told), Some(SessionEventKind::CostUnknown { sentence })) => {
+            (Some(told), Some(GatewaySessionEventKind::CostUnknown { sentence })) => {
                 assert!(sentence.contains(told), "{sentence}");
             }
             (None, None) => {}
@@ -149,7 +151,7 @@ async fn day_budget_of_runs_includes_other_processes() {
     assert_eq!(ask(&ground).await.status, 200);
     assert!(!ground.gateway.has_day_budget());
     let now = ground.record().await.at;
-    let budget = Arc::new(RunBudget::default());
+    let budget = Arc::new(RemainingRunBudget::default());
     let limit = ActiveBudget {
         scope: BudgetScope::Day,
         unit: BudgetUnit::Usd,
@@ -184,7 +186,7 @@ async fn looping_agent_is_held_until_released() {
     assert_eq!(told.header("x-should-retry"), "true");
     let notice = notices.try_recv().unwrap();
     assert!(
-        matches!(notice.kind, SessionEventKind::LoopDetected(_)),
+        matches!(notice.kind, GatewaySessionEventKind::LoopDetected(_)),
         "{notice:?}"
     );
     assert_eq!(ask(&ground).await.status, 200, "another conversation");

@@ -17,7 +17,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 use unstuck_core::Timestamp;
 use unstuck_gateway::protocol::Protocol::OpenAi;
-use unstuck_gateway::{GatewaySettings, StreamMode, UnsupportedFeatures};
+use unstuck_gateway::{GatewaySettings, StreamMode, UpstreamUnsupportedFeatures};
 
 use crate::Ground;
 
@@ -272,9 +272,9 @@ async fn play(scenario: &Scenario, scale: Scale, mode: StreamMode) -> (Verdict, 
         scale.set(settings);
         settings.stream = mode;
         if scenario.id == "S14" {
-            settings.upstreams[1].missing = UnsupportedFeatures {
+            settings.upstreams[1].missing = UpstreamUnsupportedFeatures {
                 prefill: true,
-                ..UnsupportedFeatures::default()
+                ..UpstreamUnsupportedFeatures::default()
             };
         }
     };

@@ -7,10 +7,10 @@ use hyper::Method;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use unstuck_core::agent::ClientRetries;
+use unstuck_core::agent::ClientRetryBehavior;
 use unstuck_core::decision::{CallWait, Jitter, WaitPurpose};
 use unstuck_core::event::{ApiCallOutcome, CallFailed, CallHeld};
-use unstuck_core::{Event, Kind, RetryPolicy, Timestamp};
+use unstuck_core::{Event, FailureKind, RetryPolicy, Timestamp};
 use unstuck_gateway::protocol::Protocol::OpenAi;
 use unstuck_gateway::{GatewaySettings, Upstream};
 use unstuck_network::NetworkProbe;
@@ -96,7 +96,7 @@ async fn silent_upstream_is_retried_without_a_stream() {
     let asking = tokio::time::timeout(LONG, ground.post(CHAT, &body));
     let reply = asking.await.expect("it hangs");
     assert_eq!((reply.status.as_u16(), ground.asked()), (200, vec![2]));
-    assert_eq!(ground.failed().await.diagnosis.kind, Kind::Timeout);
+    assert_eq!(ground.failed().await.diagnosis.kind, FailureKind::Timeout);
 }
 
 /// One that takes longer than the head of a stream may take is not cut off.
@@ -205,7 +205,7 @@ async fn repeatedly_broken_streams_wait_for_probes() {
     let next = ground.chat(true);
     tokio::select! {
         reply = next => panic!("it was asked for at once: {}", reply.body),
-        held = ground.held() => assert_eq!(held.kind, Kind::NetworkError),
+        held = ground.held() => assert_eq!(held.kind, FailureKind::NetworkError),
     }
     assert_eq!(ground.asked(), [5]);
 }
@@ -247,9 +247,9 @@ async fn responses_to_other_calls_are_progress() {
 async fn calls_of_a_session_are_one_attempt_ahead_together() {
     let set = |settings: &mut GatewaySettings| {
         patient(settings);
-        settings.client_retries = ClientRetries {
+        settings.client_retries = ClientRetryBehavior {
             waits: vec![0.5, 1.0, 1.0],
-            ..ClientRetries::default()
+            ..ClientRetryBehavior::default()
         };
         settings.policy.give_up_after = Some(Duration::from_secs(2));
     };
@@ -343,7 +343,11 @@ async fn unknown_host_gets_a_short_time() {
         reply = asking => panic!("{reply:?}"),
         failed = ground.failed() => failed,
     };
-    assert_eq!(failed.diagnosis.kind, Kind::NetworkError, "{failed:?}");
+    assert_eq!(
+        failed.diagnosis.kind,
+        FailureKind::NetworkError,
+        "{failed:?}"
+    );
     let decision = failed.decision;
     let time = decision.give_up_at.unwrap().since(decision.decided_at);
     assert!(time <= Duration::from_secs(30), "{time:?}");
@@ -376,7 +380,7 @@ async fn queued_call_is_visible() {
         replies = &mut both => panic!("nobody was seen to wait: {replies:?}"),
         held = ground.held() => held,
     };
-    assert_eq!(held.kind, Kind::ServerOverloaded);
+    assert_eq!(held.kind, FailureKind::ServerOverloaded);
     let (one, other) = both.await;
     assert_eq!((one.status.as_u16(), other.status.as_u16()), (200, 200));
     let resumed = ground.event(|event| match event {
@@ -434,7 +438,7 @@ async fn held_call_is_tried_once_when_a_person_requests_it() {
     let person = async {
         for requests in 1..=2 {
             let wait = ground.held_after(requests).await;
-            assert_eq!(wait.kind, Kind::RateLimitTimed);
+            assert_eq!(wait.kind, FailureKind::RateLimitTimed);
             assert!(wait.until > now().after(Duration::from_secs(500)));
             ground.retry_held_calls();
         }

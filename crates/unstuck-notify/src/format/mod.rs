@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use crate::event::NotificationEvent;
 use crate::message::NotificationMessage;
 use crate::sanitize_text::truncate;
-use crate::target::MessageFormat;
+use crate::target::NotificationFormat;
 
 const PLAIN: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
@@ -39,19 +39,19 @@ impl RenderedMessage {
 
 /// Renders a message in a format.
 pub fn render(
-    format: &MessageFormat,
+    format: &NotificationFormat,
     message: &NotificationMessage,
 ) -> Result<RenderedMessage, TemplateError> {
     Ok(match format {
-        MessageFormat::Json => RenderedMessage::new(JSON, json(message)),
-        MessageFormat::Slack => RenderedMessage::new(JSON, chat::slack(message)),
-        MessageFormat::Discord => RenderedMessage::new(JSON, chat::discord(message)),
-        MessageFormat::Ntfy => ntfy(message),
-        MessageFormat::Text => {
+        NotificationFormat::Json => RenderedMessage::new(JSON, json(message)),
+        NotificationFormat::Slack => RenderedMessage::new(JSON, chat::slack(message)),
+        NotificationFormat::Discord => RenderedMessage::new(JSON, chat::discord(message)),
+        NotificationFormat::Ntfy => ntfy(message),
+        NotificationFormat::Text => {
             let text = format!("{}\n\n{}\n", message.title, message.body());
             RenderedMessage::new(PLAIN, text)
         }
-        MessageFormat::Template { text, content_type } => {
+        NotificationFormat::Template { text, content_type } => {
             RenderedMessage::new(content_type, template::fill_template(text, message)?)
         }
     })

@@ -10,7 +10,7 @@ use tokio::process::{Child, Command};
 use unstuck_core::Timestamp;
 use unstuck_files::{TrustedProgram, trusted_search_path};
 
-use super::{ReceiverResponse, SendError};
+use super::{DeliveryTargetReply, NotificationSendError};
 use crate::event::NotificationEvent;
 use crate::message::NotificationMessage;
 use crate::sanitize_text::{sanitize, truncate};
@@ -28,7 +28,7 @@ pub(super) async fn run_command(
     message: &NotificationMessage,
     json: &str,
     path: Option<&str>,
-) -> Result<ReceiverResponse, SendError> {
+) -> Result<DeliveryTargetReply, NotificationSendError> {
     let mut command = Command::new("/bin/sh");
     if let Some(path) = path {
         let projects = [Path::new(&message.project)];
@@ -47,9 +47,11 @@ pub(super) async fn show_on_desktop(
     message: &NotificationMessage,
     path: &str,
     now: Timestamp,
-) -> Result<ReceiverResponse, SendError> {
+) -> Result<DeliveryTargetReply, NotificationSendError> {
     if now.since(message.timestamp) > MAX_DESKTOP_AGE {
-        return Err(SendError::permanent("too old for a desktop notification"));
+        return Err(NotificationSendError::permanent(
+            "too old for a desktop notification",
+        ));
     }
     let body = truncate(&message.text, 300);
     let find = |program: &str, path: &str| {
@@ -82,14 +84,14 @@ pub(super) async fn show_on_desktop(
             &body,
         ]);
     } else {
-        return Err(SendError::permanent(
+        return Err(NotificationSendError::permanent(
             "neither notify-send nor osascript is installed",
         ));
     }
     // A notification that could not be shown at once is outdated later.
     let shown = run_with_timeout(command, "").await;
-    shown.map_err(|error| SendError {
-        retryable: super::DeliveryRetry::Never,
+    shown.map_err(|error| NotificationSendError {
+        retryable: super::DeliveryRetryAdvice::Never,
         ..error
     })
 }
@@ -104,7 +106,7 @@ fn without_markup(text: &str) -> String {
 async fn run_with_timeout(
     mut command: Command,
     input: &str,
-) -> Result<ReceiverResponse, SendError> {
+) -> Result<DeliveryTargetReply, NotificationSendError> {
     command
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -113,7 +115,7 @@ async fn run_with_timeout(
         .kill_on_drop(true);
     let mut child = command
         .spawn()
-        .map_err(|error| SendError::temporary(format!("cannot start: {error}")))?;
+        .map_err(|error| NotificationSendError::temporary(format!("cannot start: {error}")))?;
     let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
     match tokio::time::timeout(TIMEOUT, run_to_end(&mut child, input)).await {
         Ok(done) => done,
@@ -122,12 +124,15 @@ async fn run_with_timeout(
                 // It may have exited just now.
                 let _ = kill_process_group(group, Signal::KILL);
             }
-            Err(SendError::temporary("timed out after 30 s"))
+            Err(NotificationSendError::temporary("timed out after 30 s"))
         }
     }
 }
 
-async fn run_to_end(child: &mut Child, input: &str) -> Result<ReceiverResponse, SendError> {
+async fn run_to_end(
+    child: &mut Child,
+    input: &str,
+) -> Result<DeliveryTargetReply, NotificationSendError> {
     if let Some(mut stdin) = child.stdin.take() {
         // A command that does not read its input ignores it.
         let _ = stdin.write_all(input.as_bytes()).await;
@@ -138,17 +143,17 @@ async fn run_to_end(child: &mut Child, input: &str) -> Result<ReceiverResponse, 
         let _ = stderr.take(4096).read_to_end(&mut said).await;
     }
     let status = child.wait().await;
-    let status = status.map_err(|error| SendError::temporary(error.to_string()))?;
+    let status = status.map_err(|error| NotificationSendError::temporary(error.to_string()))?;
     let said = sanitize(&String::from_utf8_lossy(&said), MAX_SHOWN);
     if status.success() {
-        Ok(ReceiverResponse {
+        Ok(DeliveryTargetReply {
             status: status.to_string(),
             excerpt: said,
         })
     } else {
-        Err(SendError {
+        Err(NotificationSendError {
             excerpt: said,
-            ..SendError::temporary(format!("failed with {status}"))
+            ..NotificationSendError::temporary(format!("failed with {status}"))
         })
     }
 }

@@ -14,12 +14,12 @@ use hyper_util::rt::TokioExecutor;
 use unstuck_core::Timestamp;
 
 use super::address_filter::{FilteringConnector, PrivateAddressError};
-use super::{DeliveryRetry, ReceiverResponse, SendError};
+use super::{DeliveryRetryAdvice, DeliveryTargetReply, NotificationSendError};
 use crate::format::render;
 use crate::message::NotificationMessage;
 use crate::sanitize_text::sanitize;
 use crate::signature::sign;
-use crate::target::WebhookAddress;
+use crate::target::WebhookTarget;
 
 /// The maximum number of response bytes to read.
 const MAX_READ: usize = 4096;
@@ -30,23 +30,24 @@ type EnvironmentFn = dyn Fn(&str) -> Option<String> + Send + Sync;
 
 /// Builds the request; errors never contain secrets.
 pub(super) fn request(
-    address: &WebhookAddress,
+    address: &WebhookTarget,
     message: &NotificationMessage,
     environment: &EnvironmentFn,
     now: Timestamp,
-) -> Result<Request<Full<Bytes>>, SendError> {
+) -> Result<Request<Full<Bytes>>, NotificationSendError> {
     let named = |name: &str| {
-        let missing = || SendError::temporary(format!("{name} is not set"));
+        let missing = || NotificationSendError::temporary(format!("{name} is not set"));
         environment(name).ok_or_else(missing)
     };
     let url = match (&address.url, &address.url_env) {
         (Some(url), _) => url.clone(),
         (None, Some(name)) => named(name)?,
-        (None, None) => return Err(SendError::permanent("no URL configured")),
+        (None, None) => return Err(NotificationSendError::permanent("no URL configured")),
     };
-    let uri = parse_url(url.trim()).ok_or_else(|| SendError::permanent("invalid URL"))?;
+    let uri =
+        parse_url(url.trim()).ok_or_else(|| NotificationSendError::permanent("invalid URL"))?;
     let rendered = render(&address.format, message);
-    let rendered = rendered.map_err(|fault| SendError::permanent(fault.to_string()))?;
+    let rendered = rendered.map_err(|fault| NotificationSendError::permanent(fault.to_string()))?;
     let seconds = now.millis() / 1000;
     let mut request = Request::post(uri)
         .header(CONTENT_TYPE, &rendered.content_type)
@@ -63,18 +64,20 @@ pub(super) fn request(
             seconds,
             rendered.body.as_bytes(),
         );
-        let signed = signed.map_err(|why| SendError::temporary(format!("{name} {why}")))?;
+        let signed =
+            signed.map_err(|why| NotificationSendError::temporary(format!("{name} {why}")))?;
         request = request.header("webhook-signature", signed);
     }
     if let Some(name) = &address.token_env {
         let token = HeaderValue::from_str(&format!("Bearer {}", named(name)?.trim()));
-        let mut token =
-            token.map_err(|_| SendError::temporary(format!("invalid token in {name}")))?;
+        let mut token = token
+            .map_err(|_| NotificationSendError::temporary(format!("invalid token in {name}")))?;
         token.set_sensitive(true);
         request = request.header(AUTHORIZATION, token);
     }
     let request = request.body(Full::from(rendered.body));
-    request.map_err(|_| SendError::permanent("cannot send the message: malformed header"))
+    request
+        .map_err(|_| NotificationSendError::permanent("cannot send the message: malformed header"))
 }
 
 fn parse_url(url: &str) -> Option<Uri> {
@@ -86,8 +89,8 @@ fn parse_url(url: &str) -> Option<Uri> {
 /// Sends the request and waits for the response.
 pub(super) async fn post(
     request: Request<Full<Bytes>>,
-    address: &WebhookAddress,
-) -> Result<ReceiverResponse, SendError> {
+    address: &WebhookTarget,
+) -> Result<DeliveryTargetReply, NotificationSendError> {
     let allow_private = address.allow_private;
     let connector = tls_connector(request.uri())
         .https_or_http()
@@ -107,7 +110,7 @@ pub(super) async fn post(
     match tokio::time::timeout(timeout, asked).await {
         Err(_) => {
             let seconds = timeout.as_secs_f32();
-            Err(SendError::temporary(format!(
+            Err(NotificationSendError::temporary(format!(
                 "no response within {seconds} s"
             )))
         }
@@ -152,7 +155,7 @@ where
     }
 }
 
-fn to_result(came: HttpResponse) -> Result<ReceiverResponse, SendError> {
+fn to_result(came: HttpResponse) -> Result<DeliveryTargetReply, NotificationSendError> {
     let HttpResponse {
         status,
         retry_after,
@@ -164,7 +167,7 @@ fn to_result(came: HttpResponse) -> Result<ReceiverResponse, SendError> {
         StatusCode::TOO_MANY_REQUESTS,
     ];
     if status.is_success() {
-        return Ok(ReceiverResponse {
+        return Ok(DeliveryTargetReply {
             status: status.to_string(),
             excerpt: said,
         });
@@ -175,11 +178,11 @@ fn to_result(came: HttpResponse) -> Result<ReceiverResponse, SendError> {
         format!("server returned {status}")
     };
     let again = if status.is_client_error() && !passes.contains(&status) {
-        DeliveryRetry::Never
+        DeliveryRetryAdvice::Never
     } else {
-        DeliveryRetry::After(retry_after)
+        DeliveryRetryAdvice::After(retry_after)
     };
-    Err(SendError {
+    Err(NotificationSendError {
         reason: why,
         excerpt: said,
         retryable: again,
@@ -187,7 +190,7 @@ fn to_result(came: HttpResponse) -> Result<ReceiverResponse, SendError> {
 }
 
 /// Returns the error for a request without a response.
-fn transport_error(error: &(dyn Error + 'static)) -> SendError {
+fn transport_error(error: &(dyn Error + 'static)) -> NotificationSendError {
     let mut chain = vec![error];
     while let Some(source) = chain.last().and_then(|error| inner_source(*error)) {
         chain.push(source);
@@ -197,7 +200,7 @@ fn transport_error(error: &(dyn Error + 'static)) -> SendError {
         .find_map(|error| error.downcast_ref::<PrivateAddressError>())
     {
         let hint = "to allow it, set `allow_private = true` in [webhooks] of your own configuration, which agents cannot write";
-        return SendError::permanent(format!("{refused}; {hint}"));
+        return NotificationSendError::permanent(format!("{refused}; {hint}"));
     }
     // The outer errors only say that something failed.
     let told: Vec<_> = chain.iter().skip(1).map(ToString::to_string).collect();
@@ -207,7 +210,7 @@ fn transport_error(error: &(dyn Error + 'static)) -> SendError {
         told
     };
     told.dedup();
-    SendError::temporary(sanitize(&told.join(": "), MAX_SHOWN))
+    NotificationSendError::temporary(sanitize(&told.join(": "), MAX_SHOWN))
 }
 
 /// Returns the cause of an error; I/O errors hide the error they wrap.

@@ -21,7 +21,7 @@ pub type EnvironmentReader = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// The response of a receiver.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ReceiverResponse {
+pub struct DeliveryTargetReply {
     /// The status, such as `200 OK`.
     pub status: String,
     /// The beginning of the body.
@@ -30,31 +30,31 @@ pub struct ReceiverResponse {
 
 /// A failed delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SendError {
+pub struct NotificationSendError {
     /// The reason, without secrets.
     pub reason: String,
     /// The beginning of the receiver's response.
     pub excerpt: String,
     /// The retry advice.
-    pub retryable: DeliveryRetry,
+    pub retryable: DeliveryRetryAdvice,
 }
 
 /// The retry advice for a failed delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DeliveryRetry {
+pub enum DeliveryRetryAdvice {
     /// Do not retry.
     Never,
     /// Retry, not earlier than after the stated time.
     After(Option<Duration>),
 }
 
-impl SendError {
+impl NotificationSendError {
     fn permanent(why: impl Into<String>) -> Self {
-        Self::new(why, DeliveryRetry::Never)
+        Self::new(why, DeliveryRetryAdvice::Never)
     }
 
     fn temporary(why: impl Into<String>) -> Self {
-        Self::new(why, DeliveryRetry::After(None))
+        Self::new(why, DeliveryRetryAdvice::After(None))
     }
 
     /// Returns the error for an unreadable message; another version of unstuck may be able to send it.
@@ -62,7 +62,7 @@ impl SendError {
         Self::temporary(why)
     }
 
-    fn new(why: impl Into<String>, retryable: DeliveryRetry) -> Self {
+    fn new(why: impl Into<String>, retryable: DeliveryRetryAdvice) -> Self {
         Self {
             reason: why.into(),
             excerpt: String::new(),
@@ -95,7 +95,7 @@ impl MessageSender {
         target: &NotificationTarget,
         message: &NotificationMessage,
         now: Timestamp,
-    ) -> Result<ReceiverResponse, SendError> {
+    ) -> Result<DeliveryTargetReply, NotificationSendError> {
         match target {
             NotificationTarget::Address(address) => {
                 let request = http::request(address, message, &*self.environment, now)?;

@@ -1,19 +1,21 @@
 //! Messages for events.
 
 use unstuck_core::event::RunId;
-use unstuck_notify::{NotificationEvent, NotificationMessage, Subscriptions, WebhookAddress};
+use unstuck_notify::{
+    NotificationEvent, NotificationMessage, NotificationSubscriptions, WebhookTarget,
+};
 use unstuck_store::NewOutboxMessage;
 
 use crate::samples::{START, answered, asked, ended, failed, fold, hook, started};
 
-fn everyone() -> Subscriptions {
+fn everyone() -> NotificationSubscriptions {
     let told = |on: NotificationEvent| {
         hook(
             on,
-            WebhookAddress::unsigned_json(format!("https://example.org/{on}")),
+            WebhookTarget::unsigned_json(format!("https://example.org/{on}")),
         )
     };
-    Subscriptions {
+    NotificationSubscriptions {
         list: NotificationEvent::ALL.map(told).into(),
         store_option: " --store /x/y.db".into(),
     }
@@ -132,6 +134,7 @@ fn foreign_text_is_bounded_and_contains_no_terminal_codes() {
 fn no_subscription_sends_no_message() {
     let run = RunId::new("k3v9x0m2qa");
     let before = fold(&run, &[started(&run)]);
-    let told = Subscriptions::default().build_messages(&before, &[asked(&run, "y")], START);
+    let told =
+        NotificationSubscriptions::default().build_messages(&before, &[asked(&run, "y")], START);
     assert_eq!(told, []);
 }

@@ -10,8 +10,8 @@ use sha2::Sha256;
 use tempfile::TempDir;
 use unstuck_core::Timestamp;
 use unstuck_notify::{
-    DeliveryReport, DeliveryWorker, MessageSender, NotificationEvent, NotificationTarget,
-    Subscription, Subscriptions, WebhookAddress,
+    DeliveryAttemptReport, DeliveryWorker, MessageSender, NotificationEvent,
+    NotificationSubscription, NotificationSubscriptions, NotificationTarget, WebhookTarget,
 };
 use unstuck_store::{DeliveryResult, DeliveryState, OUTBOX_CLAIM_TTL, OutboxFilter, Store};
 
@@ -29,15 +29,15 @@ fn sender() -> MessageSender {
     }))
 }
 
-fn telling(address: WebhookAddress) -> Subscriptions {
-    Subscriptions {
+fn telling(address: WebhookTarget) -> NotificationSubscriptions {
+    NotificationSubscriptions {
         list: vec![hook(NotificationEvent::Escalation, address)],
         store_option: String::new(),
     }
 }
 
 /// Returns a store with one run that needs input, and its delivery worker.
-async fn asking(folder: &TempDir, address: WebhookAddress) -> (Store, DeliveryWorker) {
+async fn asking(folder: &TempDir, address: WebhookTarget) -> (Store, DeliveryWorker) {
     let store = open(folder).await;
     ask(&store, &telling(address), "k3v9x0m2qa", START).await;
     let courier = DeliveryWorker::new(store.clone(), sender());
@@ -52,10 +52,10 @@ async fn states(store: &Store) -> Vec<DeliveryState> {
     letters.iter().map(|letter| letter.state).collect()
 }
 
-fn failure(deliveries: &[DeliveryReport]) -> (&str, Option<Timestamp>) {
+fn failure(deliveries: &[DeliveryAttemptReport]) -> (&str, Option<Timestamp>) {
     match deliveries {
         [
-            DeliveryReport {
+            DeliveryAttemptReport {
                 result: DeliveryResult::Failed { error, next },
                 ..
             },
@@ -79,7 +79,7 @@ fn expected(id: &str, timestamp: &str, body: &str) -> String {
 async fn escalation_is_delivered_with_a_signature() {
     let folder = tempfile::tempdir().unwrap();
     let server = Receiver::start([]).await;
-    let address = WebhookAddress {
+    let address = WebhookTarget {
         secret_env: Some("HOOK_SECRET".into()),
         token_env: Some("HOOK_TOKEN".into()),
         ..here(server.url("/hook"))
@@ -244,7 +244,7 @@ async fn private_networks_are_blocked_unless_allowed() {
         "169.254.169.254",
     ] {
         let folder = tempfile::tempdir().unwrap();
-        let address = WebhookAddress::unsigned_json(format!("http://{host}:{port}/"));
+        let address = WebhookTarget::unsigned_json(format!("http://{host}:{port}/"));
         let (store, courier) = asking(&folder, address).await;
         let sent = courier.deliver(START).await.unwrap();
         let (error, next) = failure(&sent);
@@ -265,7 +265,7 @@ async fn private_networks_are_blocked_unless_allowed() {
 async fn slow_server_times_out_and_long_response_is_truncated() {
     let folder = tempfile::tempdir().unwrap();
     let server = Receiver::start([Reply::Never, Reply::Long(50_000_000)]).await;
-    let address = WebhookAddress {
+    let address = WebhookTarget {
         timeout_ms: 200,
         ..here(server.url("/"))
     };
@@ -285,7 +285,7 @@ async fn nothing_is_sent_without_the_secret() {
     ] {
         let folder = tempfile::tempdir().unwrap();
         let server = Receiver::start([]).await;
-        let address = WebhookAddress {
+        let address = WebhookTarget {
             secret_env: Some(name.into()),
             ..here(server.url("/"))
         };
@@ -302,7 +302,7 @@ async fn nothing_is_sent_without_the_secret() {
 async fn store_contains_no_secrets() {
     let folder = tempfile::tempdir().unwrap();
     let server = Receiver::start([Reply::Status(500)]).await;
-    let address = WebhookAddress {
+    let address = WebhookTarget {
         secret_env: Some("HOOK_SECRET".into()),
         token_env: Some("HOOK_TOKEN".into()),
         ..here(server.url("/"))
@@ -381,8 +381,8 @@ async fn command_receives_the_message() {
         "{{ echo \"$UNSTUCK_EVENT $UNSTUCK_RUN $UNSTUCK_TITLE\"; cat; }} > {}",
         file.display()
     );
-    let hooks = Subscriptions {
-        list: vec![Subscription {
+    let hooks = NotificationSubscriptions {
+        list: vec![NotificationSubscription {
             event: NotificationEvent::Escalation,
             target: NotificationTarget::Command(line),
             window: Duration::ZERO,
@@ -408,8 +408,8 @@ async fn failed_command_is_retried_later() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(&folder).await;
     let target = NotificationTarget::Command("echo sorry >&2; exit 3".into());
-    let hooks = Subscriptions {
-        list: vec![Subscription {
+    let hooks = NotificationSubscriptions {
+        list: vec![NotificationSubscription {
             event: NotificationEvent::Escalation,
             target,
             window: Duration::ZERO,

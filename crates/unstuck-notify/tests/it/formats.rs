@@ -1,7 +1,7 @@
 //! Message formats.
 
 use unstuck_notify::{
-    MessageFormat, NotificationEvent, NotificationMessage, check_template, render,
+    NotificationEvent, NotificationFormat, NotificationMessage, check_template, render,
 };
 
 use crate::samples::{START, later};
@@ -14,19 +14,19 @@ fn question() -> NotificationMessage {
     }
 }
 
-fn body(format: &MessageFormat, message: &NotificationMessage) -> String {
+fn body(format: &NotificationFormat, message: &NotificationMessage) -> String {
     render(format, message).unwrap().body
 }
 
 /// Returns the `text` or `content` of a chat message.
-fn chat(format: &MessageFormat, key: &str) -> String {
+fn chat(format: &NotificationFormat, key: &str) -> String {
     let value: serde_json::Value = serde_json::from_str(&body(format, &question())).unwrap();
     value[key].as_str().unwrap().to_owned()
 }
 
 #[test]
 fn slack_message_mentions_nobody_and_shows_answers() {
-    insta::assert_snapshot!(chat(&MessageFormat::Slack, "text"), @r"
+    insta::assert_snapshot!(chat(&NotificationFormat::Slack, "text"), @r"
     *shop: builder needs approval for a repair*
     This is a test notification from unstuck. No action is required.
     ```
@@ -45,7 +45,7 @@ fn slack_message_mentions_nobody_and_shows_answers() {
 
 #[test]
 fn discord_message_mentions_nobody_and_fits_the_limit() {
-    insta::assert_snapshot!(chat(&MessageFormat::Discord, "content"), @r"
+    insta::assert_snapshot!(chat(&NotificationFormat::Discord, "content"), @r"
     **shop: builder needs approval for a repair**
     This is a test notification from unstuck. No action is required.
     ```
@@ -60,7 +60,7 @@ fn discord_message_mentions_nobody_and_fits_the_limit() {
     reject: unstuck reject sample-e1
     ```
     ");
-    let json = body(&MessageFormat::Discord, &question());
+    let json = body(&NotificationFormat::Discord, &question());
     assert!(
         json.contains(r#""allowed_mentions":{"parse":[]}"#),
         "{json}"
@@ -71,13 +71,13 @@ fn discord_message_mentions_nobody_and_fits_the_limit() {
         ..question()
     };
     let json: serde_json::Value =
-        serde_json::from_str(&body(&MessageFormat::Discord, &long)).unwrap();
+        serde_json::from_str(&body(&NotificationFormat::Discord, &long)).unwrap();
     assert!(json["content"].as_str().unwrap().chars().count() <= 2000);
 }
 
 #[test]
 fn text_format_is_readable() {
-    insta::assert_snapshot!(body(&MessageFormat::Text, &question()), @r"
+    insta::assert_snapshot!(body(&NotificationFormat::Text, &question()), @r"
     shop: builder needs approval for a repair
 
     This is a test notification from unstuck. No action is required.
@@ -93,7 +93,7 @@ fn text_format_is_readable() {
 
 #[test]
 fn ntfy_title_and_priority_are_valid_headers() {
-    let ascii = render(&MessageFormat::Ntfy, &question()).unwrap();
+    let ascii = render(&NotificationFormat::Ntfy, &question()).unwrap();
     let header = |name: &str| {
         let found = ascii.headers.iter().find(|(known, _)| *known == name);
         found.unwrap().1.clone()
@@ -107,13 +107,13 @@ fn ntfy_title_and_priority_are_valid_headers() {
         title: "Bücher\nX: y".into(),
         ..question()
     };
-    let rendered = render(&MessageFormat::Ntfy, &umlaut).unwrap();
+    let rendered = render(&NotificationFormat::Ntfy, &umlaut).unwrap();
     assert_eq!(rendered.headers[0].1, "=?UTF-8?B?QsO8Y2hlcgpYOiB5?=");
 }
 
 #[test]
 fn template_renders_the_users_text() {
-    let template = |text: &str| MessageFormat::Template {
+    let template = |text: &str| NotificationFormat::Template {
         text: text.into(),
         content_type: "application/json".into(),
     };

@@ -6,9 +6,10 @@ use unstuck_core::event::{Event, EventRecord, RunId};
 use unstuck_core::views::RunProjection;
 use unstuck_core::{RetryPolicy, Timestamp};
 use unstuck_notify::{
-    NotificationEvent, NotificationTarget, Subscription, Subscriptions, WebhookAddress,
+    NotificationEvent, NotificationSubscription, NotificationSubscriptions, NotificationTarget,
+    WebhookTarget,
 };
-use unstuck_store::{Append, Store, StoreLocation, StoreOptions};
+use unstuck_store::{RunEventBatch, Store, StoreLocation, StoreOptions};
 
 pub(crate) const START: Timestamp = Timestamp::from_seconds(1_794_777_609);
 
@@ -116,8 +117,8 @@ pub(crate) fn fold(run: &RunId, events: &[Event]) -> RunProjection {
     RunProjection::from_events(&recorded.collect::<Vec<_>>()).unwrap()
 }
 
-pub(crate) fn hook(on: NotificationEvent, address: WebhookAddress) -> Subscription {
-    Subscription {
+pub(crate) fn hook(on: NotificationEvent, address: WebhookTarget) -> NotificationSubscription {
+    NotificationSubscription {
         event: on,
         target: NotificationTarget::Address(address),
         window: std::time::Duration::from_secs(600),
@@ -125,10 +126,10 @@ pub(crate) fn hook(on: NotificationEvent, address: WebhookAddress) -> Subscripti
 }
 
 /// Returns a local address that the user allows.
-pub(crate) fn here(url: String) -> WebhookAddress {
-    WebhookAddress {
+pub(crate) fn here(url: String) -> WebhookTarget {
+    WebhookTarget {
         allow_private: true,
-        ..WebhookAddress::unsigned_json(url)
+        ..WebhookTarget::unsigned_json(url)
     }
 }
 
@@ -140,7 +141,12 @@ pub(crate) async fn open(folder: &TempDir) -> Store {
 }
 
 /// Writes a run that needs input, with messages for its subscribers.
-pub(crate) async fn ask(store: &Store, hooks: &Subscriptions, run: &str, at: Timestamp) {
+pub(crate) async fn ask(
+    store: &Store,
+    hooks: &NotificationSubscriptions,
+    run: &str,
+    at: Timestamp,
+) {
     let run = RunId::new(run);
     let before = [started(&run), failed(&run, "f1", "401 token expired")];
     let events = vec![asked(
@@ -148,8 +154,8 @@ pub(crate) async fn ask(store: &Store, hooks: &Subscriptions, run: &str, at: Tim
         "Authentication expired: retrying will not help; manual action required.",
     )];
     let outbox = hooks.build_messages(&fold(&run, &before), &events, at);
-    let begin = Append::new(run.clone(), at, before);
+    let begin = RunEventBatch::new(run.clone(), at, before);
     store.append(begin).await.unwrap();
-    let append = Append::new(run, at, events).with_messages(outbox);
+    let append = RunEventBatch::new(run, at, events).with_messages(outbox);
     store.append(append).await.unwrap();
 }

@@ -5,12 +5,12 @@ use proptest::prelude::*;
 
 const ROOT: &str = "/home/me/project";
 
-fn rebuilt(owner: &[(&str, &str)], keep: &[&str]) -> RepairEnvironment {
+fn rebuilt(owner: &[(&str, &str)], keep: &[&str]) -> RepairEnvironmentVariables {
     let owner = owner
         .iter()
         .map(|(name, value)| (name.into(), value.into()));
     let keep: Vec<_> = keep.iter().map(|name| (*name).to_owned()).collect();
-    RepairEnvironment::from_owner(owner, Path::new(ROOT), &keep)
+    RepairEnvironmentVariables::from_owner(owner, Path::new(ROOT), &keep)
 }
 
 /// S3-50: variables that could name a program, code to load or a secret do not reach a repair.
@@ -157,7 +157,8 @@ fn search_path_symlinks_into_the_project_are_removed() {
     std::fs::create_dir(&tools).unwrap();
     std::os::unix::fs::symlink(project.join("bin"), &link).unwrap();
     let search = std::env::join_paths([&link, &tools]).unwrap();
-    let environment = RepairEnvironment::from_owner([("PATH".into(), search)], &project, &[]);
+    let environment =
+        RepairEnvironmentVariables::from_owner([("PATH".into(), search)], &project, &[]);
     let environment = environment.without_links_into(&project);
     assert_eq!(environment.get("PATH"), Some(tools.as_os_str()));
 }

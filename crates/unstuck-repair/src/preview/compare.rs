@@ -20,7 +20,7 @@ use super::nofollow_access;
 use super::overlay_view::{self, OverlayDir, OverlayEntry, UpperDirRelation, UpperLayerEntry};
 use super::swap_units::minimize_units;
 use super::tree_path::TreePath;
-use crate::sandbox::{GitDirs, git_dirs};
+use crate::sandbox::{ProjectRepositories, git_dirs};
 
 type Result<T> = std::result::Result<T, PreviewError>;
 
@@ -150,7 +150,7 @@ impl LayerWalk<'_> {
             return false;
         }
         here.upper_dir(name).is_some_and(|folder| {
-            let found = GitDirs::find(&folder);
+            let found = ProjectRepositories::find(&folder);
             git_dirs::has_repository_layout(&git_dirs::list_dir(&folder)) || !found.found.is_empty()
         })
     }

@@ -16,12 +16,12 @@ pub struct CrashRecoveredPreview {
     /// Path of the project.
     pub project: PathBuf,
     /// Outcome of the recovery.
-    pub outcome: CrashedApplyOutcome,
+    pub outcome: PreviewCrashRecoveryOutcome,
 }
 
 /// The outcome of recovering a half-applied preview.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CrashedApplyOutcome {
+pub enum PreviewCrashRecoveryOutcome {
     /// The preview is fully applied.
     Finished,
     /// The project is unchanged, and the preview is kept.
@@ -62,14 +62,15 @@ impl PreviewStore {
             ApplyPhase::Staging => {
                 moving.remove_staged();
                 moving.set_dir_modes(|folder| folder.before);
-                CrashedApplyOutcome::RolledBack
+                PreviewCrashRecoveryOutcome::RolledBack
             }
             ApplyPhase::Moving => finish_moves(&moving, &preview)?,
             ApplyPhase::Clearing => remove_leftovers(&moving),
         };
         match end {
-            CrashedApplyOutcome::Finished => remove_preview_dir(preview.dir())?,
-            CrashedApplyOutcome::RolledBack | CrashedApplyOutcome::Conflicted(_) => {
+            PreviewCrashRecoveryOutcome::Finished => remove_preview_dir(preview.dir())?,
+            PreviewCrashRecoveryOutcome::RolledBack
+            | PreviewCrashRecoveryOutcome::Conflicted(_) => {
                 preview.remove_journal().map_err(keeping)?;
             }
         }
@@ -82,17 +83,17 @@ impl PreviewStore {
 }
 
 /// Removes staged and old entries.
-fn remove_leftovers(moving: &SwapOperation<'_>) -> CrashedApplyOutcome {
+fn remove_leftovers(moving: &SwapOperation<'_>) -> PreviewCrashRecoveryOutcome {
     moving.remove_staged();
     moving.set_dir_modes(|folder| folder.after);
-    CrashedApplyOutcome::Finished
+    PreviewCrashRecoveryOutcome::Finished
 }
 
 /// Makes the remaining moves.
 fn finish_moves(
     moving: &SwapOperation<'_>,
     preview: &Preview,
-) -> Result<CrashedApplyOutcome, PreviewApplyError> {
+) -> Result<PreviewCrashRecoveryOutcome, PreviewApplyError> {
     let touched = preview.read_touched()?;
     let of = |step: &PlannedMove| {
         let is_of = |one: &super::change_set::TouchedPath| one.path.is_within(&step.path);
@@ -102,8 +103,10 @@ fn finish_moves(
     };
     Ok(match moving.perform_all(of) {
         Ok(()) => remove_leftovers(moving),
-        Err(PreviewApplyError::PartiallyApplied { left }) => CrashedApplyOutcome::Conflicted(left),
-        Err(_) => CrashedApplyOutcome::RolledBack,
+        Err(PreviewApplyError::PartiallyApplied { left }) => {
+            PreviewCrashRecoveryOutcome::Conflicted(left)
+        }
+        Err(_) => PreviewCrashRecoveryOutcome::RolledBack,
     })
 }
 

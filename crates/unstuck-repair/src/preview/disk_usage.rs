@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
-use unstuck_files::{DirHandle, FileError, FileProblem};
+use unstuck_files::{DirHandle, FileError, FileErrorKind};
 
 use super::limits::PreviewLimits;
 
@@ -32,7 +32,7 @@ pub(super) fn exceeds_limits(folder: &Path, bounds: PreviewLimits) -> bool {
 }
 
 fn is_too_deep(error: &FileError) -> bool {
-    matches!(&error.problem, FileProblem::System(error) if error.kind() == io::ErrorKind::InvalidFilename)
+    matches!(&error.problem, FileErrorKind::System(error) if error.kind() == io::ErrorKind::InvalidFilename)
 }
 
 /// The sizes so far.

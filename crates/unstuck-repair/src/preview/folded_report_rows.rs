@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::change_set::{ChangeSet, EntryChange, EntryState, TreeEntryKind};
-use super::report::{FileChangeCounts, PreviewReportRow, PreviewRowChange};
+use super::report::{FileChangeCounts, PreviewFileChangeKind, PreviewReportRow};
 use super::tree_path::TreePath;
 
 /// Maximum number of rows.
@@ -123,7 +123,7 @@ impl ReportRowDraft {
     /// Merges another row of the same directory.
     fn merge(&mut self, other: &Self) {
         if self.row.change != other.row.change {
-            self.row.change = PreviewRowChange::Mixed;
+            self.row.change = PreviewFileChangeKind::Mixed;
         }
         self.bytes += other.bytes;
         self.row.counts += other.row.counts;
@@ -136,7 +136,7 @@ impl ReportRowDraft {
         }
         let files = self.row.counts.sum();
         if self.change.is_none()
-            || self.is_folder && self.row.change != PreviewRowChange::Change && files > 0
+            || self.is_folder && self.row.change != PreviewFileChangeKind::Change && files > 0
         {
             self.change = None;
             self.row.note = self.summary(files);
@@ -152,10 +152,10 @@ impl ReportRowDraft {
         ];
         let several: Vec<_> = several.iter().filter(|(count, _)| *count > 0).collect();
         match (several.as_slice(), self.row.change) {
-            ([_], PreviewRowChange::Add | PreviewRowChange::Change) => {
+            ([_], PreviewFileChangeKind::Add | PreviewFileChangeKind::Change) => {
                 format!("{}, {}", file_count(files), display_size(self.bytes))
             }
-            ([_], PreviewRowChange::Delete) => file_count(files),
+            ([_], PreviewFileChangeKind::Delete) => file_count(files),
             (several, _) => {
                 let parts = several
                     .iter()
@@ -166,11 +166,11 @@ impl ReportRowDraft {
     }
 }
 
-fn row_change(change: &EntryChange) -> PreviewRowChange {
+fn row_change(change: &EntryChange) -> PreviewFileChangeKind {
     match (&change.before, &change.after) {
-        (None, _) => PreviewRowChange::Add,
-        (_, None) => PreviewRowChange::Delete,
-        _ => PreviewRowChange::Change,
+        (None, _) => PreviewFileChangeKind::Add,
+        (_, None) => PreviewFileChangeKind::Delete,
+        _ => PreviewFileChangeKind::Change,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Previews: shows the changes a command would make before it is approved; they are then applied or discarded.
 //!
-//! A command runs on an overlay of the project: it sees all files, and its writes go elsewhere. [`PreviewDraft`] is
+//! A command runs on an overlay of the project: it sees all files, and its writes go elsewhere. [`UnfinishedPreview`] is
 //! such an overlay before the run, [`Preview`] the result, [`PreviewReport`] its display form. Files are compared by
 //! content, so a reinstall that changes nothing shows no changes.
 //!
@@ -33,13 +33,13 @@ mod tree_path;
 
 pub use apply::PreviewApplyReport;
 pub use change_set::TreeEntryKind;
-pub use crash_recovery::{CrashRecoveredPreview, CrashedApplyOutcome};
+pub use crash_recovery::{CrashRecoveredPreview, PreviewCrashRecoveryOutcome};
 pub use error::{PreviewApplyError, PreviewError};
 pub use folded_report_rows::{display_size, grouped_number};
 pub use limits::PreviewLimits;
-pub use preview_store::{MAX_AGE, MAX_PREVIEWS, PreviewDraft, PreviewStore};
+pub use preview_store::{MAX_AGE, MAX_PREVIEWS, PreviewStore, UnfinishedPreview};
 pub use report::{
-    ExecutedCommand, FileChangeCounts, FileTextDiff, PreviewReport, PreviewReportRow,
-    PreviewRowChange,
+    FileChangeCounts, FileTextDiff, PreviewCommandExecution, PreviewFileChangeKind, PreviewReport,
+    PreviewReportRow,
 };
 pub use stored_preview::Preview;

@@ -17,7 +17,7 @@ use super::disk_usage;
 use super::error::PreviewError;
 use super::limits::PreviewLimits;
 use super::mounts_in_project;
-use super::report::{ExecutedCommand, PreviewReport};
+use super::report::{PreviewCommandExecution, PreviewReport};
 use super::report_builder::{ReportInput, build_report};
 use super::stored_preview::{
     Preview, PreviewRecord, RECORD_FILE, UPPER_DIR, WORK_DIR, open_dir, remove_preview_dir,
@@ -42,7 +42,7 @@ pub struct PreviewStore {
 
 /// An empty overlay for the command to preview. Removed on drop unless finished.
 #[derive(Debug)]
-pub struct PreviewDraft {
+pub struct UnfinishedPreview {
     folder: PathBuf,
     project: PathBuf,
     root: OwnedFd,
@@ -70,7 +70,7 @@ impl PreviewStore {
         project: &Path,
         bounds: PreviewLimits,
         now: Timestamp,
-    ) -> Result<PreviewDraft> {
+    ) -> Result<UnfinishedPreview> {
         let no_project = |source| PreviewError::NoProject {
             path: project.to_owned(),
             source,
@@ -89,7 +89,7 @@ impl PreviewStore {
             return Err(PreviewError::Mounted { path });
         }
         self.remove_stale(now);
-        let draft = PreviewDraft::create(&state, project, root, bounds);
+        let draft = UnfinishedPreview::create(&state, project, root, bounds);
         draft.map_err(|source| storage_error(&state, source))
     }
 
@@ -175,7 +175,7 @@ impl PreviewStore {
     }
 }
 
-impl PreviewDraft {
+impl UnfinishedPreview {
     #[expect(
         clippy::disallowed_methods,
         reason = "an overlay is in the state directory, and no command writes to it yet"
@@ -238,7 +238,7 @@ impl PreviewDraft {
     /// changes.
     pub fn finish(
         mut self,
-        ran: ExecutedCommand,
+        ran: PreviewCommandExecution,
         guarded: &[PathBuf],
         now: Timestamp,
     ) -> Result<Preview> {
@@ -276,7 +276,7 @@ impl PreviewDraft {
     }
 }
 
-impl Drop for PreviewDraft {
+impl Drop for UnfinishedPreview {
     fn drop(&mut self) {
         // A finished preview has another name by now. Leftovers are removed when the next one is made.
         if self.folder.exists() {

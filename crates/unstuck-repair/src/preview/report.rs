@@ -17,7 +17,7 @@ pub struct PreviewReport {
     pub made_at: Timestamp,
     /// Execution of the command.
     #[serde(alias = "ran")]
-    pub execution: ExecutedCommand,
+    pub execution: PreviewCommandExecution,
     /// Counts of files it would add, change and delete.
     pub counts: FileChangeCounts,
     /// Number of files rewritten unchanged.
@@ -44,7 +44,7 @@ pub struct PreviewReport {
 
 /// An executed command and its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ExecutedCommand {
+pub struct PreviewCommandExecution {
     /// Command.
     pub command: String,
     /// Working directory relative to the root of the project; empty for the root.
@@ -66,7 +66,7 @@ pub struct ExecutedCommand {
     pub discarded_writes: Vec<String>,
 }
 
-impl ExecutedCommand {
+impl PreviewCommandExecution {
     /// True if the command failed or timed out, so that its result is not what it would change.
     pub fn has_failed(&self) -> bool {
         self.timed_out || self.exit_code != 0
@@ -89,7 +89,7 @@ pub struct FileChangeCounts {
 pub struct PreviewReportRow {
     /// Kind of change.
     #[serde(alias = "what")]
-    pub change: PreviewRowChange,
+    pub change: PreviewFileChangeKind,
     /// Path; that of a directory ends with a slash.
     pub path: String,
     /// Counts of the files in it.
@@ -101,7 +101,7 @@ pub struct PreviewReportRow {
 /// The kind of change of a report row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum PreviewRowChange {
+pub enum PreviewFileChangeKind {
     /// Added.
     Add,
     /// Changed.
@@ -145,7 +145,7 @@ impl std::ops::AddAssign for FileChangeCounts {
     }
 }
 
-impl PreviewRowChange {
+impl PreviewFileChangeKind {
     /// Returns the name of the change.
     pub const fn name(self) -> &'static str {
         match self {

@@ -10,7 +10,7 @@ use super::change_set::{ChangeSet, TouchedPath};
 use super::compare::{CompareInput, unreadable};
 use super::error::PreviewError;
 use super::folded_report_rows::{self, ReportRowDraft};
-use super::report::{ExecutedCommand, FileChangeCounts, PreviewReport, PreviewReportRow};
+use super::report::{FileChangeCounts, PreviewCommandExecution, PreviewReport, PreviewReportRow};
 use super::text_diffs::TextDiffs;
 use super::tree_path::{TreePath, display_line};
 
@@ -23,7 +23,7 @@ pub(super) struct ReportInput<'a> {
     pub(super) project: &'a Path,
     pub(super) made_at: Timestamp,
     pub(super) start_time: i128,
-    pub(super) ran: ExecutedCommand,
+    pub(super) ran: PreviewCommandExecution,
 }
 
 /// Builds the report.
@@ -100,8 +100,8 @@ fn changed_since(changes: &ChangeSet, began: i128) -> Vec<String> {
 }
 
 /// Sanitizes an executed command for display.
-fn sanitize_executed(ran: ExecutedCommand) -> ExecutedCommand {
-    ExecutedCommand {
+fn sanitize_executed(ran: PreviewCommandExecution) -> PreviewCommandExecution {
+    PreviewCommandExecution {
         command: sanitize_command(&ran.command),
         working_dir: sanitize(&ran.working_dir),
         discarded_writes: ran

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, FlockOperation, Mode, OFlags, flock, fstat, openat};
 use serde::{Deserialize, Serialize};
 
-use crate::project_lock::ProjectLock;
+use crate::project_lock::ProjectRepairLock;
 
 use super::apply_journal::{ApplyJournal, write_durably};
 use super::change_set::{ChangeSet, TouchedPath, identity};
@@ -150,10 +150,10 @@ impl Preview {
     }
 
     /// Acquires the project lock.
-    pub(super) fn lock_project(&self) -> Result<ProjectLock, PreviewApplyError> {
+    pub(super) fn lock_project(&self) -> Result<ProjectRepairLock, PreviewApplyError> {
         // The preview directory is in the state directory.
         let state = self.folder.ancestors().nth(2).unwrap_or(&self.folder);
-        let lock = ProjectLock::try_acquire(state, &self.report().project);
+        let lock = ProjectRepairLock::try_acquire(state, &self.report().project);
         lock.map_err(|source| self.storage_error(source))?
             .ok_or(PreviewApplyError::Busy)
     }

@@ -14,7 +14,7 @@ mod scripts;
 use std::ffi::OsStr;
 use std::path::Path;
 
-use unstuck_core::repair::{ProjectFacts, ProjectFactsRequest};
+use unstuck_core::repair::{ProjectFacts, ProjectInspectionScope};
 
 use project_listing::ProjectListing;
 
@@ -26,7 +26,7 @@ pub fn probe_project(
     root: &Path,
     at: &Path,
     search_path: Option<&OsStr>,
-    questions: &ProjectFactsRequest,
+    questions: &ProjectInspectionScope,
 ) -> ProjectFacts {
     let tree = ProjectListing::list(root);
     let mut facts = ProjectFacts {

@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use unstuck_core::repair::{FsEntry, PathFact};
+use unstuck_core::repair::{FsEntryKind, ProjectPathFacts};
 
 use super::project_listing::ProjectListing;
 
@@ -22,7 +22,7 @@ pub(super) fn path_facts(
     tree: &ProjectListing,
     asked: &BTreeSet<String>,
     open: &Option<BTreeSet<PathBuf>>,
-) -> BTreeMap<String, PathFact> {
+) -> BTreeMap<String, ProjectPathFacts> {
     let mut left = MAX_TOTAL_BYTES;
     let plain = asked
         .iter()
@@ -32,7 +32,7 @@ pub(super) fn path_facts(
         let Some(mut fact) = path_fact(tree, path) else {
             continue;
         };
-        if fact.entry == FsEntry::File {
+        if fact.entry == FsEntryKind::File {
             read_file_into(&mut fact, tree, path, &mut left);
         }
         let real = tree.root().join(path);
@@ -44,38 +44,38 @@ pub(super) fn path_facts(
 }
 
 /// Returns the file system facts about a path, or `None` if it is unreadable.
-fn path_fact(tree: &ProjectListing, relative: &str) -> Option<PathFact> {
+fn path_fact(tree: &ProjectListing, relative: &str) -> Option<ProjectPathFacts> {
     let root = tree.root();
     let path = root.join(relative);
     let own = match fs::symlink_metadata(&path) {
         Ok(own) => own,
         Err(error) => {
             let gone = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
-            return gone.then(PathFact::default);
+            return gone.then(ProjectPathFacts::default);
         }
     };
     let Ok(target) = fs::metadata(&path) else {
         let what = if own.is_symlink() {
-            FsEntry::DanglingLink
+            FsEntryKind::DanglingLink
         } else {
-            FsEntry::Other
+            FsEntryKind::Other
         };
-        return Some(PathFact {
+        return Some(ProjectPathFacts {
             entry: what,
-            ..PathFact::default()
+            ..ProjectPathFacts::default()
         });
     };
     let what = match () {
-        () if target.is_file() => FsEntry::File,
-        () if target.is_dir() => FsEntry::Directory,
-        () => FsEntry::Other,
+        () if target.is_file() => FsEntryKind::File,
+        () if target.is_dir() => FsEntryKind::Directory,
+        () => FsEntryKind::Other,
     };
     let empty = match what {
-        FsEntry::File => target.len() == 0,
-        FsEntry::Directory => tree.is_empty_dir(relative),
+        FsEntryKind::File => target.len() == 0,
+        FsEntryKind::Directory => tree.is_empty_dir(relative),
         _ => false,
     };
-    Some(PathFact {
+    Some(ProjectPathFacts {
         entry: what,
         link: own
             .is_symlink()
@@ -84,7 +84,7 @@ fn path_fact(tree: &ProjectListing, relative: &str) -> Option<PathFact> {
         executable: target.permissions().mode() & 0o111 != 0,
         writable: !target.permissions().readonly(),
         empty,
-        ..PathFact::default()
+        ..ProjectPathFacts::default()
     })
 }
 
@@ -95,7 +95,12 @@ fn resolve_inside(root: &Path, path: &Path) -> Option<String> {
     relative.to_str().map(str::to_owned)
 }
 
-fn read_file_into(fact: &mut PathFact, tree: &ProjectListing, path: &str, left: &mut usize) {
+fn read_file_into(
+    fact: &mut ProjectPathFacts,
+    tree: &ProjectListing,
+    path: &str,
+    left: &mut usize,
+) {
     let name = path.rsplit('/').next().unwrap_or(path);
     // Files with secrets are never read, and nothing here depends on them.
     let is_secret =

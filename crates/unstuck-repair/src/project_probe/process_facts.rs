@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rustix::process::{Pid, test_kill_process};
-use unstuck_core::repair::{PidFile, PortFact};
+use unstuck_core::repair::{PortFact, ProjectPidFileFacts};
 
 use super::project_listing::ProjectListing;
 
@@ -38,7 +38,7 @@ pub(super) fn open_files(root: &Path) -> Option<BTreeSet<PathBuf>> {
 pub(super) fn pid_files(
     tree: &ProjectListing,
     asked: &BTreeSet<String>,
-) -> BTreeMap<String, PidFile> {
+) -> BTreeMap<String, ProjectPidFileFacts> {
     let named =
         |path: &&str| path.ends_with(".pid") || path.ends_with("pid") || path.ends_with(".pidfile");
     let listed = tree.files();
@@ -55,7 +55,7 @@ pub(super) fn pid_files(
         };
         Some((
             path.to_owned(),
-            PidFile {
+            ProjectPidFileFacts {
                 pid,
                 alive,
                 in_project: ours,

@@ -5,16 +5,16 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::*;
-use unstuck_core::repair::FsEntry;
+use unstuck_core::repair::FsEntryKind;
 
-fn asked(paths: &[&str]) -> ProjectFactsRequest {
-    ProjectFactsRequest {
+fn asked(paths: &[&str]) -> ProjectInspectionScope {
+    ProjectInspectionScope {
         paths: paths.iter().map(|path| (*path).to_owned()).collect(),
-        ..ProjectFactsRequest::default()
+        ..ProjectInspectionScope::default()
     }
 }
 
-fn look(root: &Path, questions: &ProjectFactsRequest) -> ProjectFacts {
+fn look(root: &Path, questions: &ProjectInspectionScope) -> ProjectFacts {
     probe_project(root, root, None, questions)
 }
 
@@ -32,19 +32,19 @@ fn path_facts_include_dangling_links() {
     let run = facts.path_fact("scripts/run.sh").unwrap();
     assert_eq!(
         (run.entry, run.crlf, run.executable),
-        (FsEntry::File, true, false)
+        (FsEntryKind::File, true, false)
     );
     assert_eq!(
         facts.path_fact("python").unwrap().entry,
-        FsEntry::DanglingLink
+        FsEntryKind::DanglingLink
     );
     assert_eq!(
         facts.path_fact("gone/deep.txt").unwrap().entry,
-        FsEntry::Nothing
+        FsEntryKind::Nothing
     );
     assert_eq!(
         facts.path_fact("scripts").unwrap().entry,
-        FsEntry::Directory
+        FsEntryKind::Directory
     );
 }
 
@@ -73,7 +73,7 @@ fn only_directories_of_the_project_are_known_to_be_empty() {
     let facts = look(root, &asked(&names));
     let is_empty = |name: &str| {
         let fact = facts.path_fact(name).unwrap();
-        assert_eq!(fact.entry, FsEntry::Directory, "{name}");
+        assert_eq!(fact.entry, FsEntryKind::Directory, "{name}");
         fact.empty
     };
     assert_eq!(names.map(is_empty), [false, true, true, false]);
@@ -88,9 +88,9 @@ fn names_are_found_in_files_that_declare_them() {
     )
     .unwrap();
     let names = ["pyyaml", "sixty", "six"].map(str::to_owned);
-    let questions = ProjectFactsRequest {
+    let questions = ProjectInspectionScope {
         names: names.into_iter().collect(),
-        ..ProjectFactsRequest::default()
+        ..ProjectInspectionScope::default()
     };
     let facts = look(project.path(), &questions);
     assert!(facts.named_in["pyyaml"].contains("requirements.txt"));
@@ -107,9 +107,9 @@ fn programs_inside_the_project_are_ignored() {
         fs::write(&program, "").unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     }
-    let questions = ProjectFactsRequest {
+    let questions = ProjectInspectionScope {
         programs: ["tool".to_owned()].into(),
-        ..ProjectFactsRequest::default()
+        ..ProjectInspectionScope::default()
     };
     let found = |path: &Path| {
         let facts = probe_project(
@@ -131,9 +131,9 @@ fn live_processes_and_port_owners_are_detected() {
     fs::write(project.path().join("dead.pid"), "4194303").unwrap();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let questions = ProjectFactsRequest {
+    let questions = ProjectInspectionScope {
         ports: [port].into(),
-        ..ProjectFactsRequest::default()
+        ..ProjectInspectionScope::default()
     };
     let facts = look(project.path(), &questions);
     assert!(facts.pid_files["alive.pid"].alive && !facts.pid_files["dead.pid"].alive);
@@ -152,6 +152,6 @@ fn a_huge_project_is_listed_within_limits() {
             fs::write(folder.join(format!("{file}.txt")), "x").unwrap();
         }
     }
-    let facts = look(project.path(), &ProjectFactsRequest::default());
+    let facts = look(project.path(), &ProjectInspectionScope::default());
     assert!(facts.listed.len() < 7_000, "{}", facts.listed.len());
 }

@@ -16,8 +16,9 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode};
 use sha2::{Digest, Sha256};
 
 use super::git_dirs::{
-    self, AllowedGitDirChanges, GitDirEntryKind, GitDirs, GitRepositoryMarker, MODULES_DIR,
-    has_repository_layout, hook_is_harmless, is_writable_git_name, settings_are_harmless,
+    self, AllowedGitDirChanges, GitRepositoryMarker, GitRepositoryMarkerKind, MODULES_DIR,
+    ProjectRepositories, has_repository_layout, hook_is_harmless, is_writable_git_name,
+    settings_are_harmless,
 };
 use super::path_lists::SandboxPathLists;
 use super::scratch_dir;
@@ -49,7 +50,7 @@ pub struct ProtectedFilesRecord {
     /// Paths that did not exist.
     absent: Vec<PathBuf>,
     /// Existing repositories.
-    git: GitDirs,
+    git: ProjectRepositories,
     /// Protected entries in repositories, by path.
     protected: BTreeMap<PathBuf, ProtectedEntry>,
     /// If set, there are more protected entries than can be recorded.
@@ -82,7 +83,7 @@ impl ProtectedFilesRecord {
     pub fn record<'k>(
         project: &impl AsFd,
         kept: impl Iterator<Item = &'k PathBuf>,
-        git: GitDirs,
+        git: ProjectRepositories,
         is_private: bool,
     ) -> Self {
         let absent = kept.filter(|path| {
@@ -114,7 +115,7 @@ impl ProtectedFilesRecord {
     ) -> Vec<PathBuf> {
         let mut told = self.remove_new(project);
         told.extend(self.remove_links_to_references(project));
-        let now = GitDirs::find(project);
+        let now = ProjectRepositories::find(project);
         for one in &now.found {
             if !self.git.found.contains(one)
                 && !is_expected_repository(project, one, effects, &self.git)
@@ -123,11 +124,11 @@ impl ProtectedFilesRecord {
                 told.push(one.path.clone());
             }
         }
-        let known = GitDirs {
+        let known = ProjectRepositories {
             found: now.found.intersection(&self.git.found).cloned().collect(),
             referenced: self.git.referenced.clone(),
             rebuilt: self.git.rebuilt.clone(),
-            ..GitDirs::default()
+            ..ProjectRepositories::default()
         };
         let after = collect_protected(project, &known, is_private, Some(&self.protected)).all;
         for (path, item) in &after {
@@ -203,7 +204,7 @@ fn add_report_path(told: &mut Vec<PathBuf>, path: &Path) {
 /// Collects the protected entries in these repositories, and those that their configuration names.
 fn collect_protected<'b>(
     project: &impl AsFd,
-    git: &'b GitDirs,
+    git: &'b ProjectRepositories,
     is_private: bool,
     before: Option<&'b BTreeMap<PathBuf, ProtectedEntry>>,
 ) -> EntryCollector<'b> {
@@ -217,13 +218,14 @@ fn collect_protected<'b>(
     };
     for GitRepositoryMarker { path, kind } in &git.found {
         match kind {
-            GitDirEntryKind::Pointer => {
+            GitRepositoryMarkerKind::Pointer => {
                 if let Ok(folder) = open_parent_dir(project, path) {
                     collector.add_entry(&folder, path);
                 }
             }
-            GitDirEntryKind::Directory if is_private && path == Path::new(git_dirs::GIT_DIR) => {}
-            GitDirEntryKind::Directory => {
+            GitRepositoryMarkerKind::Directory
+                if is_private && path == Path::new(git_dirs::GIT_DIR) => {}
+            GitRepositoryMarkerKind::Directory => {
                 if let Some(folder) = git_dirs::open_dir_below(project, path) {
                     collector.add_repository(&folder, path, 0);
                 }
@@ -414,7 +416,7 @@ impl EntryCollector<'_> {
 }
 
 /// True if a new or changed entry in a directory of generated hooks is exactly what husky generates there.
-fn is_harmless_rebuilt(git: &GitDirs, path: &Path, item: &ProtectedEntry) -> bool {
+fn is_harmless_rebuilt(git: &ProjectRepositories, path: &Path, item: &ProtectedEntry) -> bool {
     match item {
         ProtectedEntry::Directory => git.rebuilt.contains(path),
         ProtectedEntry::File { bytes, .. } => {
@@ -496,7 +498,7 @@ fn is_expected_repository(
     project: &impl AsFd,
     one: &GitRepositoryMarker,
     effects: AllowedGitDirChanges,
-    known: &GitDirs,
+    known: &ProjectRepositories,
 ) -> bool {
     let is_allowed = if one.path == Path::new(git_dirs::GIT_DIR) {
         effects.repository
@@ -507,9 +509,9 @@ fn is_expected_repository(
         return false;
     }
     match one.kind {
-        GitDirEntryKind::Directory => git_dirs::open_dir_below(project, &one.path)
+        GitRepositoryMarkerKind::Directory => git_dirs::open_dir_below(project, &one.path)
             .is_some_and(|folder| repository_is_harmless(&folder, effects)),
-        GitDirEntryKind::Pointer => open_parent_dir(project, &one.path)
+        GitRepositoryMarkerKind::Pointer => open_parent_dir(project, &one.path)
             .ok()
             .and_then(|folder| read_file(&folder, file_name(&one.path)).ok().flatten())
             .is_some_and(|bytes| points_to_submodule(&one.path, &bytes, known)),
@@ -597,7 +599,7 @@ fn has_no_links(folder: &OwnedFd, deepest: usize) -> bool {
 }
 
 /// True if a `.git` file of a submodule points to its directory in the project's repository.
-fn points_to_submodule(path: &Path, bytes: &[u8], known: &GitDirs) -> bool {
+fn points_to_submodule(path: &Path, bytes: &[u8], known: &ProjectRepositories) -> bool {
     let text = std::str::from_utf8(bytes).unwrap_or_default();
     let Some(target) = text.trim_end().strip_prefix("gitdir: ") else {
         return false;
@@ -734,7 +736,7 @@ mod tests {
 
     fn look(root: &Path) -> ProtectedFilesRecord {
         let project = handle(root);
-        let git = GitDirs::find(&project);
+        let git = ProjectRepositories::find(&project);
         ProtectedFilesRecord::record(&project, protected_paths().iter(), git, false)
     }
 
@@ -871,7 +873,7 @@ mod tests {
             format!("{CONFIG}\thooksPath = tools/hooks\n"),
         )
         .unwrap();
-        let git = GitDirs::find_with_references(&project, root, None);
+        let git = ProjectRepositories::find_with_references(&project, root, None);
         ProtectedFilesRecord::record(&project, protected_paths().iter(), git, false)
     }
 

@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Dir, FileType, Mode, OFlags, openat};
 use serde::{Deserialize, Serialize};
-use unstuck_core::watched_files::WatchedFileKnowledge;
+use unstuck_core::watched_files::ToolFileKnowledge;
 
 use super::git_references;
 use super::path_lists::SandboxPathLists;
-use super::wire::CommandSteps;
+use super::wire::SandboxCommand;
 
 /// The name by which git finds a repository.
 pub(super) const GIT_DIR: &str = ".git";
@@ -56,13 +56,13 @@ pub struct GitRepositoryMarker {
     /// Path relative to the root of the project.
     pub path: PathBuf,
     /// Kind of entry.
-    pub kind: GitDirEntryKind,
+    pub kind: GitRepositoryMarkerKind,
 }
 
 /// The kind of a git directory entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum GitDirEntryKind {
+pub enum GitRepositoryMarkerKind {
     /// The repository itself: a directory named `.git`, or one with the layout of a repository.
     #[serde(alias = "folder")]
     Directory,
@@ -72,7 +72,7 @@ pub enum GitDirEntryKind {
 
 /// All repositories of a project.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct GitDirs {
+pub struct ProjectRepositories {
     /// The repositories found.
     pub found: BTreeSet<GitRepositoryMarker>,
     /// If set, the scan stopped at its limit.
@@ -112,7 +112,7 @@ pub(super) enum GitDirChangeKind {
     Nested,
 }
 
-impl GitDirs {
+impl ProjectRepositories {
     /// Finds all repositories below a project; no link is followed.
     pub fn find(project: &impl AsFd) -> Self {
         let mut found = Self::default();
@@ -129,15 +129,17 @@ impl GitDirs {
                 break;
             }
             if !folder.as_os_str().is_empty() && has_repository_layout(&names) {
-                found.add(folder.clone(), GitDirEntryKind::Directory);
+                found.add(folder.clone(), GitRepositoryMarkerKind::Directory);
             }
             for (name, kind) in names {
                 let path = folder.join(&name);
                 let is_git = name.as_bytes().eq_ignore_ascii_case(GIT_DIR.as_bytes());
                 match kind {
-                    FileType::Directory if is_git => found.add(path, GitDirEntryKind::Directory),
+                    FileType::Directory if is_git => {
+                        found.add(path, GitRepositoryMarkerKind::Directory)
+                    }
                     FileType::Directory => waiting.push(path),
-                    _ if is_git => found.add(path, GitDirEntryKind::Pointer),
+                    _ if is_git => found.add(path, GitRepositoryMarkerKind::Pointer),
                     _ => {}
                 }
             }
@@ -164,8 +166,8 @@ impl GitDirs {
 
     /// Leaves out references in directories of installed packages if a command installs packages: it replaces them.
     #[must_use]
-    pub fn without_packages_installed_by(mut self, steps: &CommandSteps) -> Self {
-        let CommandSteps::Argv(commands) = steps else {
+    pub fn without_packages_installed_by(mut self, steps: &SandboxCommand) -> Self {
+        let SandboxCommand::Argv(commands) = steps else {
             return self;
         };
         let installs = &SandboxPathLists::built_in().git.installs;
@@ -173,7 +175,7 @@ impl GitDirs {
             .iter()
             .any(|words| installs.iter().any(|command| begins_with(words, command)))
         {
-            let known = WatchedFileKnowledge::built_in();
+            let known = ToolFileKnowledge::built_in();
             let is_installed = |name: &OsStr| name.to_str().is_some_and(|n| known.is_installed(n));
             self.referenced
                 .retain(|path| !path.iter().any(is_installed));
@@ -181,7 +183,7 @@ impl GitDirs {
         self
     }
 
-    fn add(&mut self, path: PathBuf, kind: GitDirEntryKind) {
+    fn add(&mut self, path: PathBuf, kind: GitRepositoryMarkerKind) {
         self.found.insert(GitRepositoryMarker { path, kind });
     }
 }
@@ -189,9 +191,9 @@ impl GitDirs {
 impl AllowedGitDirChanges {
     /// Returns the expected effects of a command's steps. A shell line is not parsed and gets none, so nothing it makes
     /// there is kept.
-    pub fn from_steps(steps: &CommandSteps) -> Self {
+    pub fn from_steps(steps: &SandboxCommand) -> Self {
         let mut all = Self::default();
-        let CommandSteps::Argv(commands) = steps else {
+        let SandboxCommand::Argv(commands) = steps else {
             return all;
         };
         for words in commands {
@@ -211,8 +213,8 @@ impl AllowedGitDirChanges {
 }
 
 /// Describes the expected effects of a command's steps on git directories, for approval.
-pub fn describe_git_effects(steps: &CommandSteps) -> Vec<String> {
-    let CommandSteps::Argv(commands) = steps else {
+pub fn describe_git_effects(steps: &SandboxCommand) -> Vec<String> {
+    let SandboxCommand::Argv(commands) = steps else {
         return Vec::new();
     };
     let effects = commands.iter().flat_map(|words| matching_effects(words));
@@ -306,7 +308,7 @@ fn split_sections(settings: &str, is_one: impl Fn(&str) -> bool) -> (String, Str
 
 /// True if no line can start a program or redirect git elsewhere.
 fn lines_are_harmless(text: &str, effects: AllowedGitDirChanges) -> bool {
-    let rule = WatchedFileKnowledge::built_in().rule_for(".git/config");
+    let rule = ToolFileKnowledge::built_in().rule_for(".git/config");
     let odd = rule.relevant_part(text.as_bytes());
     odd.lines().all(|line| {
         let line = line.trim();
@@ -463,7 +465,7 @@ mod tests {
     #[test]
     fn effects_are_matched_by_command_prefix() {
         let words =
-            |text: &str| CommandSteps::Argv(vec![text.split(' ').map(str::to_owned).collect()]);
+            |text: &str| SandboxCommand::Argv(vec![text.split(' ').map(str::to_owned).collect()]);
         let of = |text: &str| AllowedGitDirChanges::from_steps(&words(text));
         assert!(of("git submodule update --init --recursive").submodules);
         assert!(of("git init").repository && !of("git init").submodules);
@@ -471,7 +473,7 @@ mod tests {
         assert_eq!(of("git status"), AllowedGitDirChanges::default());
         assert_eq!(of("npm ci"), AllowedGitDirChanges::default());
         assert_eq!(of("gitx init"), AllowedGitDirChanges::default());
-        let shell = CommandSteps::Shell("git submodule update --init; ./x".to_owned());
+        let shell = SandboxCommand::Shell("git submodule update --init; ./x".to_owned());
         assert_eq!(
             AllowedGitDirChanges::from_steps(&shell),
             AllowedGitDirChanges::default()

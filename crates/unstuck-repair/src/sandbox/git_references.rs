@@ -12,11 +12,11 @@ use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
 use rustix::fs::{CWD, FileType, Mode, OFlags};
-use unstuck_core::watched_files::{WatchedFileKnowledge, split_commands};
+use unstuck_core::watched_files::{ToolFileKnowledge, split_commands};
 
 use super::config_injection::read_file_below;
 use super::git_dirs::{
-    self, GIT_DIR, GitDirEntryKind, GitRepositoryMarker, MODULES_DIR, has_repository_layout,
+    self, GIT_DIR, GitRepositoryMarker, GitRepositoryMarkerKind, MODULES_DIR, has_repository_layout,
 };
 use super::git_settings::{GitSetting, parse_settings};
 
@@ -177,12 +177,12 @@ pub(super) fn find_references(
         let marker = search.root.join(path);
         let parent = marker.parent().unwrap_or(&search.root).to_owned();
         match kind {
-            GitDirEntryKind::Directory => {
+            GitRepositoryMarkerKind::Directory => {
                 let is_git = path.file_name() == Some(OsStr::new(GIT_DIR));
                 let work_tree = if is_git { &parent } else { &marker };
                 search.add_repository(&marker, work_tree, 0);
             }
-            GitDirEntryKind::Pointer => search.add_pointer(&marker, &parent),
+            GitRepositoryMarkerKind::Pointer => search.add_pointer(&marker, &parent),
         }
     }
     let mut found = search.found;
@@ -397,7 +397,7 @@ impl ReferenceSearch {
         if !command.contains(|letter: char| letter.is_whitespace() || "/<".contains(letter)) {
             return;
         }
-        let known = WatchedFileKnowledge::built_in();
+        let known = ToolFileKnowledge::built_in();
         // Some values are the path of a program, even with spaces.
         if command.contains('/') && command.contains(' ') {
             self.add_program(command, work_tree, false);
@@ -575,7 +575,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::sandbox::GitDirs;
+    use crate::sandbox::ProjectRepositories;
 
     /// A project with these files, in a home directory.
     struct Project(tempfile::TempDir);
@@ -602,11 +602,11 @@ mod tests {
             std::os::unix::fs::symlink(target, path).unwrap();
         }
 
-        fn git_dirs(&self) -> GitDirs {
+        fn git_dirs(&self) -> ProjectRepositories {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY;
             let project = rustix::fs::open(self.root(), flags, Mode::empty()).unwrap();
             let home = self.0.path().canonicalize().unwrap();
-            GitDirs::find_with_references(&project, &self.root(), Some(&home))
+            ProjectRepositories::find_with_references(&project, &self.root(), Some(&home))
         }
 
         fn references(&self) -> Vec<String> {

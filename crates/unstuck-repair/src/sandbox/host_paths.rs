@@ -10,7 +10,7 @@ use nix::unistd::{Uid, User};
 use unstuck_core::redact::Redactor;
 
 use super::path_lists::SandboxPathLists;
-use super::wire::{HostPaths, RunAs};
+use super::wire::{RunAs, SandboxHostPaths};
 
 /// Returns the user to run a command as: the owner of the project if we are root and it is not.
 ///
@@ -26,7 +26,7 @@ pub fn host_paths(
     environment: &[(OsString, OsString)],
     scratch: &Path,
     user: Option<RunAs>,
-) -> HostPaths {
+) -> SandboxHostPaths {
     let variable = |name: &str| {
         let mut pairs = environment.iter();
         let (_, value) = pairs.find(|(known, _)| known == name)?;
@@ -44,7 +44,7 @@ pub fn host_paths(
     let needed = home
         .as_deref()
         .map(|home| needed_home_paths(home, search.as_os_str()));
-    HostPaths {
+    SandboxHostPaths {
         private_caches: private
             .filter(|(folder, _)| folder.is_dir())
             .map(|(_, path)| path)

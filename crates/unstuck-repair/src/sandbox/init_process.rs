@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use rustix::process::Signal;
 
 use super::confinement_report::ConfinementReport;
-use super::sandbox_profile::{FileScope, ProcessScope, SandboxMode};
+use super::sandbox_profile::{FileOwnerScope, ProcessScope, SandboxMode};
 use super::setup_failure::{SandboxIoContext, SetupFailure};
 use super::signals::SignalWakeup;
 use super::step_runner::PrivateDirs;
-use super::wire::{self, CommandExit, SandboxEvent, SandboxRequest};
+use super::wire::{self, CommandExit, SandboxLifecycleEvent, SandboxRequest};
 use super::{
     EXIT_SETUP_FAILED, parent_socket, program_lookup, scratch_dir, step_runner, system,
     watched_files_check,
@@ -82,8 +82,8 @@ fn private_dirs(
     };
     // With elevated privileges, run no program that an agent could have put somewhere.
     let profile = &order.profile;
-    let is_mighty =
-        profile.process_scope == ProcessScope::Inspect || profile.file_scope == FileScope::AnyOwner;
+    let is_mighty = profile.process_scope == ProcessScope::Inspect
+        || profile.file_scope == FileOwnerScope::AnyOwner;
     let search = is_mighty.then_some(SYSTEM_SEARCH_PATH);
     Ok(PrivateDirs {
         temporary,
@@ -99,7 +99,7 @@ fn run_repair(
     private: &PrivateDirs,
     wakes: &mut SignalWakeup,
 ) -> CommandExit {
-    let tell = |report: &SandboxEvent| {
+    let tell = |report: &SandboxLifecycleEvent| {
         // A closed socket needs no further reports.
         let _ = wire::send_event(link, report);
     };
@@ -111,17 +111,17 @@ fn run_repair(
         Ok(programs) => programs,
         Err(refusal) => {
             let reason = refusal.to_string();
-            tell(&SandboxEvent::Refused { reason });
+            tell(&SandboxLifecycleEvent::Refused { reason });
             return CommandExit::Exited(EXIT_SETUP_FAILED);
         }
     };
     if let Err(reason) =
         watched_files_check::verify_unchanged(order, private.temporary != Path::new("/tmp"))
     {
-        tell(&SandboxEvent::Refused { reason });
+        tell(&SandboxLifecycleEvent::Refused { reason });
         return CommandExit::Exited(EXIT_SETUP_FAILED);
     }
-    tell(&SandboxEvent::Ready {
+    tell(&SandboxLifecycleEvent::Ready {
         confinement: effective,
         programs: programs.clone(),
     });
@@ -129,7 +129,7 @@ fn run_repair(
     let end = step_runner::run_steps(&order.steps, &programs, private, wakes, &mut groups);
     let end = end.unwrap_or(CommandExit::Exited(EXIT_SETUP_FAILED));
     let left = system::end_leftovers(&groups);
-    tell(&SandboxEvent::Ended {
+    tell(&SandboxLifecycleEvent::Ended {
         end,
         leftover_count: left,
     });

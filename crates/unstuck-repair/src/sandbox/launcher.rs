@@ -16,7 +16,7 @@ use super::git_dirs::AllowedGitDirChanges;
 use super::sandbox_profile::SandboxMode;
 use super::setup_failure::{SandboxIoContext, SetupFailure};
 use super::signals::SignalWakeup;
-use super::wire::{self, SandboxEvent, SandboxRequest};
+use super::wire::{self, SandboxLifecycleEvent, SandboxRequest};
 use super::{EXIT_SETUP_FAILED, INIT_ARG, discarded_writes, parent_socket, scratch_dir, system};
 
 /// Runs `unstuck __sandbox`.
@@ -85,7 +85,7 @@ fn run(link: &UnixStream) -> Result<i32, SetupFailure> {
             .iter()
             .any(|added| added.starts_with(path) || path.starts_with(added))
     };
-    let cleared = SandboxEvent::Cleared {
+    let cleared = SandboxLifecycleEvent::Cleared {
         discarded_writes: discarded
             .into_iter()
             .filter(|path| !is_added(path))

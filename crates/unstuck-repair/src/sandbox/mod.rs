@@ -39,13 +39,13 @@ use std::ffi::OsString;
 
 pub use config_injection::ProtectedFilesRecord;
 pub use confinement_report::{ConfinementLevel, ConfinementReport};
-pub use git_dirs::{AllowedGitDirChanges, GitDirs, describe_git_effects};
+pub use git_dirs::{AllowedGitDirChanges, ProjectRepositories, describe_git_effects};
 pub use host_paths::{host_paths, run_as_user};
 pub use parent_socket::own_program;
 pub use path_lists::{add_only_dirs, protected_paths};
 pub use process_scope::{file_scope, process_scope};
 pub use sandbox_profile::{
-    FileScope, NetworkAccess, OverlayDirs, ProcessScope, ResourceLimits, SandboxMode,
+    FileOwnerScope, NetworkAccess, ProcessScope, ResourceLimits, SandboxMode, SandboxOverlayDirs,
     SandboxProfile,
 };
 pub use scratch_dir::ScratchDir;

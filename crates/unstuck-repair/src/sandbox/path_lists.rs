@@ -52,12 +52,12 @@ struct ToolCache {
 struct AddableDir {
     path: String,
     #[serde(flatten)]
-    adding: NewEntryRule,
+    adding: OutsideProjectEntryRule,
 }
 
 /// A rule for new entries in a directory outside the project; if it is empty, every new entry is allowed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct NewEntryRule {
+pub struct OutsideProjectEntryRule {
     /// Number of directories above an added unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<usize>,
@@ -66,7 +66,7 @@ pub struct NewEntryRule {
     pub until: Option<String>,
 }
 
-impl NewEntryRule {
+impl OutsideProjectEntryRule {
     /// True if an entry may be added inside an existing directory, by its name and depth.
     #[cfg(target_os = "linux")]
     pub(super) fn allows_below(&self, name: &OsStr, depth: usize) -> bool {
@@ -99,7 +99,7 @@ pub(super) struct WritableCaches {
     /// Private parts of the writable paths, each with the directory that must exist.
     pub(super) private: Vec<(PathBuf, PathBuf)>,
     /// Directories to which files may be added.
-    pub(super) addable: BTreeMap<PathBuf, NewEntryRule>,
+    pub(super) addable: BTreeMap<PathBuf, OutsideProjectEntryRule>,
 }
 
 #[derive(Debug, Deserialize)]

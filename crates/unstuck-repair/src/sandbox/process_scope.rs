@@ -6,7 +6,7 @@
 use unstuck_core::command_policy::DirectOrShell;
 
 use super::path_lists::{InspectionProgram, SandboxPathLists};
-use super::sandbox_profile::{FileScope, ProcessScope};
+use super::sandbox_profile::{FileOwnerScope, ProcessScope};
 
 /// Words after which a command begins.
 const COMMAND_STARTERS: [&str; 8] = ["then", "do", "else", "elif", "if", "while", "until", "!"];
@@ -95,19 +95,19 @@ impl InspectionProgram {
 /// files, and executes nothing of the project.
 ///
 /// ```
-/// use unstuck_repair::sandbox::{FileScope, file_scope};
+/// use unstuck_repair::sandbox::{FileOwnerScope, file_scope};
 ///
-/// assert_eq!(file_scope("chown -R \"$(id -u)\" .cache"), FileScope::AnyOwner);
-/// assert_eq!(file_scope("chown -R 1000 .cache && npm ci"), FileScope::Own);
+/// assert_eq!(file_scope("chown -R \"$(id -u)\" .cache"), FileOwnerScope::AnyOwner);
+/// assert_eq!(file_scope("chown -R 1000 .cache && npm ci"), FileOwnerScope::Own);
 /// ```
-pub fn file_scope(command: &str) -> FileScope {
+pub fn file_scope(command: &str) -> FileOwnerScope {
     let lists = &SandboxPathLists::built_in().files;
     let programs = programs(command);
     let only_those = programs.iter().all(|name| lists.only.contains(name));
     if !programs.is_empty() && only_those && is_readable(command) {
-        FileScope::AnyOwner
+        FileOwnerScope::AnyOwner
     } else {
-        FileScope::Own
+        FileOwnerScope::Own
     }
 }
 
@@ -364,7 +364,7 @@ mod tests {
             "chown -R \"$(id -u):$(id -g)\" dist && chmod -R u+rwX dist",
             "rm -rf dist",
         ] {
-            assert_eq!(file_scope(command), FileScope::AnyOwner, "{command}");
+            assert_eq!(file_scope(command), FileOwnerScope::AnyOwner, "{command}");
         }
         for command in [
             "",
@@ -381,7 +381,7 @@ mod tests {
             "$(true) ./x; rm a",
             "$rm ./x",
         ] {
-            assert_eq!(file_scope(command), FileScope::Own, "{command}");
+            assert_eq!(file_scope(command), FileOwnerScope::Own, "{command}");
         }
     }
 

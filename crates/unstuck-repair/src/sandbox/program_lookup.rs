@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::sandbox_profile::SandboxProfile;
-use super::wire::CommandSteps;
+use super::wire::SandboxCommand;
 
 /// A program that must not be run.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -15,13 +15,13 @@ pub(super) enum ProgramRefusal {
 
 /// Resolves the programs of plain commands to paths; a name that is not found stays a name.
 pub(super) fn find_programs(
-    steps: &CommandSteps,
+    steps: &SandboxCommand,
     profile: &SandboxProfile,
     search: &str,
 ) -> Result<Vec<PathBuf>, ProgramRefusal> {
     let commands = match steps {
-        CommandSteps::Argv(commands) => commands.as_slice(),
-        CommandSteps::Shell(_) => return Ok(vec!["/bin/sh".into()]),
+        SandboxCommand::Argv(commands) => commands.as_slice(),
+        SandboxCommand::Shell(_) => return Ok(vec!["/bin/sh".into()]),
     };
     let programs = commands.iter().filter_map(|words| words.first());
     programs
@@ -75,9 +75,9 @@ mod tests {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    fn words(words: &[&str]) -> CommandSteps {
+    fn words(words: &[&str]) -> SandboxCommand {
         let words = words.iter().map(|word| (*word).to_owned()).collect();
-        CommandSteps::Argv(vec![words])
+        SandboxCommand::Argv(vec![words])
     }
 
     #[test]

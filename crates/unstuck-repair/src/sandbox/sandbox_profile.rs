@@ -49,7 +49,7 @@ pub enum ProcessScope {
 /// The files over which the command has power; [`file_scope`](super::file_scope) reads it from an owner's entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum FileScope {
+pub enum FileOwnerScope {
     /// Files of its own user.
     #[default]
     Own,
@@ -60,7 +60,7 @@ pub enum FileScope {
 
 /// An overlay over the project, so that the project itself is not changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OverlayDirs {
+pub struct SandboxOverlayDirs {
     /// Lower directory: the project.
     pub lower: PathBuf,
     /// Upper directory, which receives the changes; empty and owned by unstuck.
@@ -110,7 +110,7 @@ pub struct SandboxProfile {
     pub process_scope: ProcessScope,
     /// Files under the command's power.
     #[serde(alias = "rights")]
-    pub file_scope: FileScope,
+    pub file_scope: FileOwnerScope,
     /// The project, without symlinks in its path. Never the directory that a proposal names.
     pub root: PathBuf,
     /// Writable paths. If one of them is inside the project, only these are writable in it; those outside are writable
@@ -120,7 +120,7 @@ pub struct SandboxProfile {
     #[serde(alias = "own")]
     pub hidden_paths: Vec<PathBuf>,
     /// An overlay over the project.
-    pub overlay: Option<OverlayDirs>,
+    pub overlay: Option<SandboxOverlayDirs>,
     /// Resource limits.
     #[serde(alias = "bounds")]
     pub limits: ResourceLimits,
@@ -133,7 +133,7 @@ impl SandboxProfile {
             mode: SandboxMode::default(),
             network: NetworkAccess::default(),
             process_scope: ProcessScope::default(),
-            file_scope: FileScope::default(),
+            file_scope: FileOwnerScope::default(),
             root: root.into(),
             writable: Vec::new(),
             hidden_paths: Vec::new(),

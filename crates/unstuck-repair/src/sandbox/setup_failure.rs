@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::wire::SandboxEvent;
+use super::wire::SandboxLifecycleEvent;
 
 /// A failed setup operation with the system's error.
 #[derive(Debug, thiserror::Error)]
@@ -25,8 +25,8 @@ impl SetupFailure {
     }
 
     /// Returns the failure as a report to the parent.
-    pub(super) fn to_report(&self) -> SandboxEvent {
-        SandboxEvent::SetupFailed {
+    pub(super) fn to_report(&self) -> SandboxLifecycleEvent {
+        SandboxLifecycleEvent::SetupFailed {
             operation: self.operation.clone(),
             error: self.source.to_string(),
             without_namespaces: self.without_namespaces,

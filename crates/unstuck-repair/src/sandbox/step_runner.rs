@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 
 use super::signals::SignalWakeup;
-use super::wire::{CommandExit, CommandSteps};
+use super::wire::{CommandExit, SandboxCommand};
 
 /// The exit code for a command that cannot be started, as in a shell.
 const EXIT_NOT_FOUND: i32 = 127;
@@ -29,7 +29,7 @@ pub(super) struct PrivateDirs {
 /// Runs the steps until one fails, and records the process groups they started. A termination request is passed on to
 /// the running step, and no other step is started.
 pub(super) fn run_steps(
-    steps: &CommandSteps,
+    steps: &SandboxCommand,
     programs: &[PathBuf],
     private: &PrivateDirs,
     wakes: &mut SignalWakeup,
@@ -37,8 +37,8 @@ pub(super) fn run_steps(
 ) -> io::Result<CommandExit> {
     let shell;
     let commands: Vec<&[String]> = match steps {
-        CommandSteps::Argv(commands) => commands.iter().map(Vec::as_slice).collect(),
-        CommandSteps::Shell(line) => {
+        SandboxCommand::Argv(commands) => commands.iter().map(Vec::as_slice).collect(),
+        SandboxCommand::Shell(line) => {
             shell = ["sh".to_owned(), "-c".to_owned(), line.clone()];
             vec![&shell]
         }

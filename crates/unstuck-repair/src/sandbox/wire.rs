@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use unstuck_core::command_policy::DirectOrShell;
 
 use super::confinement_report::ConfinementReport;
-use super::git_dirs::GitDirs;
-use super::path_lists::{NewEntryRule, protected_paths};
+use super::git_dirs::ProjectRepositories;
+use super::path_lists::{OutsideProjectEntryRule, protected_paths};
 use super::sandbox_profile::SandboxProfile;
 
 /// Maximum message length; a longer one is an error.
@@ -39,7 +39,7 @@ const RECEIVE_FLAGS: RecvFlags = RecvFlags::empty();
 /// The command to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum CommandSteps {
+pub enum SandboxCommand {
     /// Argument vectors, run without a shell until one fails.
     #[serde(alias = "words")]
     Argv(Vec<Vec<String>>),
@@ -47,7 +47,7 @@ pub enum CommandSteps {
     Shell(String),
 }
 
-impl CommandSteps {
+impl SandboxCommand {
     /// Parses a command: into argument vectors where a shell would do the very same.
     pub fn from_command(command: &str) -> Self {
         match DirectOrShell::for_text(command) {
@@ -68,7 +68,7 @@ pub struct RunAs {
 
 /// The paths outside the project that are writable, visible or hidden for the command.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct HostPaths {
+pub struct SandboxHostPaths {
     /// Home directory, if there is a usable one.
     pub home: Option<PathBuf>,
     /// Writable paths outside the project, if they exist.
@@ -81,7 +81,7 @@ pub struct HostPaths {
     pub private_caches: Vec<PathBuf>,
     /// Existing tool directories to which files may be added: a private copy of each is changed.
     #[serde(alias = "adding")]
-    pub addable_dirs: Vec<(PathBuf, NewEntryRule)>,
+    pub addable_dirs: Vec<(PathBuf, OutsideProjectEntryRule)>,
     /// The visible parts of the home directory; the rest is hidden.
     #[serde(alias = "needed")]
     pub needed_home_paths: Vec<PathBuf>,
@@ -100,7 +100,7 @@ pub struct SandboxRequest {
     pub profile: SandboxProfile,
     /// Surroundings of the project.
     #[serde(alias = "surroundings")]
-    pub host: HostPaths,
+    pub host: SandboxHostPaths,
     /// Why namespaces are not used. A machine may refuse them, or allow them and then refuse operations inside.
     #[serde(alias = "obstacle")]
     pub namespace_obstacle: Option<String>,
@@ -112,20 +112,20 @@ pub struct SandboxRequest {
     /// Working directory, relative to the project.
     pub folder: PathBuf,
     /// Command to run.
-    pub steps: CommandSteps,
+    pub steps: SandboxCommand,
     /// Git repositories in the project before the run.
-    pub git: GitDirs,
+    pub git: ProjectRepositories,
     /// Checked files that decide what the command does.
     #[serde(alias = "checked")]
-    pub watched_files: Vec<CheckedWatchedFile>,
+    pub watched_files: Vec<SandboxWatchedFile>,
     /// Directories of which the command gets a private copy; filled in by the outer process.
     #[serde(default)]
-    pub copies: Vec<PrivateCopy>,
+    pub copies: Vec<SandboxDirectoryCopy>,
 }
 
 /// A file that decides what a command does, as it was checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CheckedWatchedFile {
+pub struct SandboxWatchedFile {
     /// Path relative to the root of the project.
     pub path: PathBuf,
     /// SHA-256 of the contents in hexadecimal.
@@ -137,7 +137,7 @@ pub struct CheckedWatchedFile {
 
 /// A directory of which the command gets a private copy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PrivateCopy {
+pub struct SandboxDirectoryCopy {
     /// Path of the directory; relative to the project for git's own.
     #[serde(alias = "at")]
     pub path: PathBuf,
@@ -177,7 +177,7 @@ impl CommandExit {
 /// An event reported by a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum SandboxEvent {
+pub enum SandboxLifecycleEvent {
     /// The sandbox is set up, and the command starts now.
     Ready {
         /// Achieved confinement.
@@ -285,7 +285,10 @@ fn receive_with_handles(
 }
 
 /// Sends an event.
-pub(super) fn send_event(mut stream: &UnixStream, report: &SandboxEvent) -> io::Result<()> {
+pub(super) fn send_event(
+    mut stream: &UnixStream,
+    report: &SandboxLifecycleEvent,
+) -> io::Result<()> {
     stream.write_all(&encode(report)?)
 }
 

@@ -10,5 +10,5 @@ mod store;
 mod tests;
 
 pub use error::TrustError;
-pub use record::{TrustRecord, TrustedRepairPolicy};
+pub use record::{ProjectTrustRecord, TrustedRepairPolicy};
 pub use store::{TrustStatus, TrustStore};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use unstuck_core::Timestamp;
-use unstuck_core::watched_files::AcceptedFileParts;
+use unstuck_core::watched_files::WatchedFileBaseline;
 
 /// Format version of the records.
 pub(super) const RECORD_VERSION: u32 = 1;
@@ -10,7 +10,7 @@ pub(super) const RECORD_VERSION: u32 = 1;
 /// The stored trust decisions about one project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct TrustRecord {
+pub struct ProjectTrustRecord {
     pub(super) version: u32,
     /// Path of the project.
     pub project: String,
@@ -29,9 +29,9 @@ pub struct TrustRecord {
     #[serde(alias = "settings")]
     pub settings_hash: Option<String>,
     /// Accepted versions of the watched files.
-    #[serde(default, skip_serializing_if = "AcceptedFileParts::is_empty")]
+    #[serde(default, skip_serializing_if = "WatchedFileBaseline::is_empty")]
     #[serde(alias = "files")]
-    pub watched_files: AcceptedFileParts,
+    pub watched_files: WatchedFileBaseline,
 }
 
 /// The content of a project's `[recovery]` section that its owner trusts.

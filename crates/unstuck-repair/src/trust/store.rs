@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
 use unstuck_core::Timestamp;
-use unstuck_core::watched_files::AcceptedFileParts;
+use unstuck_core::watched_files::WatchedFileBaseline;
 
 use super::error::TrustError;
-use super::record::{RECORD_VERSION, TrustRecord, TrustedRepairPolicy};
+use super::record::{ProjectTrustRecord, RECORD_VERSION, TrustedRepairPolicy};
 
 /// Maximum record size.
 const MAX_RECORD_BYTES: u64 = 32 << 20;
@@ -65,15 +65,15 @@ impl ProjectIdentity {
         })
     }
 
-    fn empty_record(&self) -> TrustRecord {
-        TrustRecord {
+    fn empty_record(&self) -> ProjectTrustRecord {
+        ProjectTrustRecord {
             version: RECORD_VERSION,
             project: self.path.display().to_string(),
             inode: self.inode,
             trusted_content: None,
             declined_hash: None,
             settings_hash: None,
-            watched_files: AcceptedFileParts::default(),
+            watched_files: WatchedFileBaseline::default(),
         }
     }
 }
@@ -103,13 +103,13 @@ impl TrustStore {
     }
 
     /// Returns the record of a project, or `None` if it is missing or damaged.
-    pub fn record(&self, project: &Path) -> Option<TrustRecord> {
+    pub fn record(&self, project: &Path) -> Option<ProjectTrustRecord> {
         let project = ProjectIdentity::read(project).ok()?;
         self.read_record(&project)
     }
 
     /// Returns the accepted watched files of a project.
-    pub fn accepted_files(&self, project: &Path) -> AcceptedFileParts {
+    pub fn accepted_files(&self, project: &Path) -> WatchedFileBaseline {
         let record = self.record(project);
         record
             .map(|record| record.watched_files)
@@ -121,10 +121,10 @@ impl TrustStore {
         &self,
         project: &Path,
         trusted: Option<TrustedRepairPolicy>,
-        files: AcceptedFileParts,
+        files: WatchedFileBaseline,
     ) -> Result<(), TrustError> {
         let project = ProjectIdentity::read(project)?;
-        let record = TrustRecord {
+        let record = ProjectTrustRecord {
             trusted_content: trusted,
             watched_files: files,
             settings_hash: self
@@ -139,7 +139,7 @@ impl TrustStore {
     pub fn accept_settings(&self, project: &Path, settings: &str) -> Result<(), TrustError> {
         let project = ProjectIdentity::read(project)?;
         let known = self.read_record(&project);
-        let record = TrustRecord {
+        let record = ProjectTrustRecord {
             settings_hash: Some(settings.to_owned()),
             ..known.unwrap_or_else(|| project.empty_record())
         };
@@ -153,7 +153,11 @@ impl TrustStore {
     }
 
     /// Adds accepted watched files to the known ones; the trusted content is unchanged.
-    pub fn accept_files(&self, project: &Path, files: AcceptedFileParts) -> Result<(), TrustError> {
+    pub fn accept_files(
+        &self,
+        project: &Path,
+        files: WatchedFileBaseline,
+    ) -> Result<(), TrustError> {
         let project = ProjectIdentity::read(project)?;
         let known = self.read_record(&project);
         let mut record = known.unwrap_or_else(|| project.empty_record());
@@ -165,7 +169,7 @@ impl TrustStore {
     pub fn decline(&self, project: &Path, hash: &str) -> Result<(), TrustError> {
         let project = ProjectIdentity::read(project)?;
         let known = self.read_record(&project);
-        let record = TrustRecord {
+        let record = ProjectTrustRecord {
             declined_hash: Some(hash.to_owned()),
             ..known.unwrap_or_else(|| project.empty_record())
         };
@@ -189,7 +193,7 @@ impl TrustStore {
         self.folder.join(format!("{name}.json"))
     }
 
-    fn read_record(&self, project: &ProjectIdentity) -> Option<TrustRecord> {
+    fn read_record(&self, project: &ProjectIdentity) -> Option<ProjectTrustRecord> {
         if !is_only_owner_writable(&fs::symlink_metadata(&self.folder).ok()?) {
             return None;
         }
@@ -203,7 +207,7 @@ impl TrustStore {
         }
         let mut bytes = Vec::new();
         file.take(MAX_RECORD_BYTES).read_to_end(&mut bytes).ok()?;
-        let record: TrustRecord = serde_json::from_slice(&bytes).ok()?;
+        let record: ProjectTrustRecord = serde_json::from_slice(&bytes).ok()?;
         let is_it = record.version == RECORD_VERSION
             && record.inode == project.inode
             && record.project == project.path.display().to_string();
@@ -214,7 +218,7 @@ impl TrustStore {
     fn write_record(
         &self,
         project: &ProjectIdentity,
-        record: &TrustRecord,
+        record: &ProjectTrustRecord,
     ) -> Result<(), TrustError> {
         self.create_dir()?;
         let path = self.record_path(&project.path);
@@ -255,7 +259,7 @@ fn is_only_owner_writable(data: &fs::Metadata) -> bool {
     is_ours && data.permissions().mode() & 0o022 == 0
 }
 
-fn write_durably(path: &Path, record: &TrustRecord) -> io::Result<()> {
+fn write_durably(path: &Path, record: &ProjectTrustRecord) -> io::Result<()> {
     // A leftover of a killed process with the same pid.
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use unstuck_core::Timestamp;
-use unstuck_core::watched_files::{AcceptedFilePart, AcceptedFileParts};
+use unstuck_core::watched_files::{AcceptedWatchedFilePart, WatchedFileBaseline};
 
 use super::*;
 
@@ -56,12 +56,12 @@ impl Place {
     }
 }
 
-fn files(name: &str) -> AcceptedFileParts {
-    let accepted = AcceptedFilePart {
+fn files(name: &str) -> WatchedFileBaseline {
+    let accepted = AcceptedWatchedFilePart {
         hash: "h".to_owned(),
         excerpt: String::new(),
     };
-    AcceptedFileParts([(name.to_owned(), accepted)].into())
+    WatchedFileBaseline([(name.to_owned(), accepted)].into())
 }
 
 fn mode(path: &Path) -> u32 {

@@ -8,11 +8,11 @@ use sha2::{Digest, Sha256};
 use unstuck_core::command_policy::sanitize;
 use unstuck_core::redact::Redactor;
 use unstuck_core::watched_files::{
-    AcceptedFilePart, AcceptedFileParts, RelevantPartRule, WatchedFileKnowledge, path_matches,
-    split_commands,
+    AcceptedWatchedFilePart, ToolFileKnowledge, WatchedFileBaseline, WatchedFilePartRule,
+    path_matches, split_commands,
 };
 
-use super::committed_files::CommittedFiles;
+use super::committed_files::LastCommitFiles;
 use super::display_diff;
 use super::finder::{FoundWatchedFile, WatchedFileFinder};
 use super::read_entry::PathContents;
@@ -24,17 +24,17 @@ const MAX_SHOWN_BYTES: usize = 16 << 10;
 const MAX_DIRS: usize = 400;
 
 /// The files of a project that decide what its commands execute.
-pub struct WatchedFiles<'a> {
+pub struct WatchedFilesChecker<'a> {
     root: &'a ProjectRoot,
-    committed: &'a dyn CommittedFiles,
-    accepted: Vec<&'a AcceptedFileParts>,
+    committed: &'a dyn LastCommitFiles,
+    accepted: Vec<&'a WatchedFileBaseline>,
 }
 
 /// The result of checking a command's files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct WatchedFilesCheck {
+pub struct WatchedFilesCheckResult {
     /// Files that match neither the commit nor the accepted version; the command may run if there are none.
-    pub changed: Vec<ChangedWatchedFile>,
+    pub changed: Vec<UnacceptedWatchedFile>,
     /// SHA-256 of everything that decides what the command executes, in hexadecimal.
     pub fingerprint: String,
     /// The checked files with their contents: only these bytes may be visible to the command.
@@ -64,7 +64,7 @@ impl WatchedFile {
 
 /// A file that differs from its accepted version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ChangedWatchedFile {
+pub struct UnacceptedWatchedFile {
     /// Path relative to the root of the project, sanitized for display.
     pub path: String,
     /// Reason, such as `not committed`.
@@ -80,12 +80,12 @@ struct ExpectedPart {
     /// Part in the last commit.
     committed: Option<String>,
     /// Accepted versions of the part.
-    accepted: Vec<AcceptedFilePart>,
+    accepted: Vec<AcceptedWatchedFilePart>,
 }
 
-impl<'a> WatchedFiles<'a> {
+impl<'a> WatchedFilesChecker<'a> {
     /// Returns the files of a project with its committed files.
-    pub fn new(root: &'a ProjectRoot, committed: &'a dyn CommittedFiles) -> Self {
+    pub fn new(root: &'a ProjectRoot, committed: &'a dyn LastCommitFiles) -> Self {
         Self {
             root,
             committed,
@@ -95,18 +95,18 @@ impl<'a> WatchedFiles<'a> {
 
     /// Also accepts the files of a baseline.
     #[must_use]
-    pub fn with_baseline(mut self, baseline: &'a AcceptedFileParts) -> Self {
+    pub fn with_baseline(mut self, baseline: &'a WatchedFileBaseline) -> Self {
         self.accepted.push(baseline);
         self
     }
 
     /// Checks the files of a command that runs in a directory relative to the root.
-    pub fn check(&self, command: &str, folder: &Path) -> WatchedFilesCheck {
+    pub fn check(&self, command: &str, folder: &Path) -> WatchedFilesCheckResult {
         let git = self.committed.git_dirs();
         let mut look = WatchedFileFinder::new(self.root, &git);
         let Some(folder) = folder.to_str() else {
-            return WatchedFilesCheck {
-                changed: vec![ChangedWatchedFile {
+            return WatchedFilesCheckResult {
+                changed: vec![UnacceptedWatchedFile {
                     path: sanitize(&folder.to_string_lossy()),
                     reason: "the path of the directory is not valid UTF-8".to_owned(),
                     diff: String::new(),
@@ -120,7 +120,7 @@ impl<'a> WatchedFiles<'a> {
     }
 
     /// Returns the current parts of all files of these commands, wherever in the project they may run.
-    pub fn baseline(&self, commands: &[String]) -> AcceptedFileParts {
+    pub fn baseline(&self, commands: &[String]) -> WatchedFileBaseline {
         let git = self.committed.git_dirs();
         let mut look = WatchedFileFinder::new(self.root, &git);
         let folders = tool_dirs(&look, commands);
@@ -129,8 +129,8 @@ impl<'a> WatchedFiles<'a> {
                 look.add_command(command, folder);
             }
         }
-        let known = WatchedFileKnowledge::built_in();
-        let mut baseline = AcceptedFileParts::default();
+        let known = ToolFileKnowledge::built_in();
+        let mut baseline = WatchedFileBaseline::default();
         for (path, found) in &look.found {
             // Installed and built files change every time.
             if known.is_installed_or_built(path) && !found.is_member {
@@ -145,7 +145,7 @@ impl<'a> WatchedFiles<'a> {
                 let part = count.relevant_text(known, path, &found.contents);
                 if let Some(part) = part.filter(|part| !part.is_empty()) {
                     let secret = known.rule_for(path).secret;
-                    let accepted = AcceptedFilePart {
+                    let accepted = AcceptedWatchedFilePart {
                         hash: sha256(part.as_bytes()),
                         excerpt: if secret {
                             String::new()
@@ -164,9 +164,9 @@ impl<'a> WatchedFiles<'a> {
         &self,
         command: &str,
         found: &BTreeMap<String, FoundWatchedFile>,
-    ) -> WatchedFilesCheck {
+    ) -> WatchedFilesCheckResult {
         let mut files = Vec::new();
-        let known = WatchedFileKnowledge::built_in();
+        let known = ToolFileKnowledge::built_in();
         let paths: Vec<_> = found.keys().cloned().collect();
         let mut contents = self.committed.contents(&paths).map(Vec::into_iter);
         let has_commits = contents.is_some();
@@ -203,7 +203,7 @@ impl<'a> WatchedFiles<'a> {
                     .then(|| committed_part(known, count, path, &found.contents, committed)),
                 accepted,
             };
-            let whole = RelevantPartRule::default();
+            let whole = WatchedFilePartRule::default();
             let rule = match count {
                 RelevantPart::Part => known.rule_for(path),
                 RelevantPart::Whole => &whole,
@@ -214,14 +214,14 @@ impl<'a> WatchedFiles<'a> {
                     (Some(now), false) => display_diff::display_diff(&old, now),
                     _ => String::new(),
                 };
-                changed.push(ChangedWatchedFile {
+                changed.push(UnacceptedWatchedFile {
                     path: sanitize(path),
                     reason: why,
                     diff: difference,
                 });
             }
         }
-        WatchedFilesCheck {
+        WatchedFilesCheckResult {
             changed,
             fingerprint: hex(&fingerprint.finalize()),
             files,
@@ -248,7 +248,7 @@ impl RelevantPart {
     /// Returns the compared text of a file, or `None` if it cannot be determined.
     fn relevant_text(
         self,
-        known: &WatchedFileKnowledge,
+        known: &ToolFileKnowledge,
         path: &str,
         seen: &PathContents,
     ) -> Option<String> {
@@ -260,15 +260,15 @@ impl RelevantPart {
         }
     }
 
-    fn text(self, known: &WatchedFileKnowledge, path: &str, bytes: &[u8]) -> String {
+    fn text(self, known: &ToolFileKnowledge, path: &str, bytes: &[u8]) -> String {
         match self {
             Self::Part => known.rule_for(path).relevant_part(bytes),
-            Self::Whole => RelevantPartRule::default().relevant_part(bytes),
+            Self::Whole => WatchedFilePartRule::default().relevant_part(bytes),
         }
     }
 
     /// Returns the key of the file in the baseline.
-    fn baseline_key(self, known: &WatchedFileKnowledge, path: &str) -> String {
+    fn baseline_key(self, known: &ToolFileKnowledge, path: &str) -> String {
         if self == Self::Whole && !known.rule_for(path).is_whole() {
             format!("{path} (as a whole)")
         } else {
@@ -279,7 +279,7 @@ impl RelevantPart {
 
 /// Returns the compared text of a file in the last commit.
 fn committed_part(
-    known: &WatchedFileKnowledge,
+    known: &ToolFileKnowledge,
     count: RelevantPart,
     path: &str,
     seen: &PathContents,
@@ -299,7 +299,7 @@ impl ExpectedPart {
         &self,
         seen: &PathContents,
         now: Option<&str>,
-        rule: &RelevantPartRule,
+        rule: &WatchedFilePartRule,
     ) -> Option<(String, String)> {
         let Some(now) = now else {
             let why = match seen {
@@ -335,7 +335,7 @@ impl ExpectedPart {
 
 /// Returns the directories in which these commands find files of their tools.
 fn tool_dirs(look: &WatchedFileFinder<'_>, commands: &[String]) -> Vec<String> {
-    let known = WatchedFileKnowledge::built_in();
+    let known = ToolFileKnowledge::built_in();
     let uses = commands.iter().flat_map(|command| split_commands(command));
     let patterns: Vec<&String> = uses
         .flat_map(|step| step.usage(known).tools)

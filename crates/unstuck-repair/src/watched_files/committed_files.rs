@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 /// The files of the last commit.
-pub trait CommittedFiles {
+pub trait LastCommitFiles {
     /// Returns the contents of files by their paths from the root of the project, in the same order; `None` for a file
     /// that was not committed. Returns `None` if there is no commit, or it cannot be read.
     fn contents(&self, paths: &[String]) -> Option<Vec<Option<Vec<u8>>>>;
@@ -21,7 +21,7 @@ pub trait CommittedFiles {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoCommits;
 
-impl CommittedFiles for NoCommits {
+impl LastCommitFiles for NoCommits {
     fn contents(&self, _paths: &[String]) -> Option<Vec<Option<Vec<u8>>>> {
         None
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 use unstuck_core::watched_files::{
-    ToolWatchedFiles, WatchedFileKnowledge, directory_matches, path_matches, split_commands,
+    ToolFileKnowledge, ToolWatchedFiles, directory_matches, path_matches, split_commands,
 };
 
 use super::project_file_list::ProjectFileList;
@@ -49,7 +49,7 @@ enum FoundBy {
 /// A search for the files of one or more commands.
 pub(super) struct WatchedFileFinder<'r> {
     root: &'r ProjectRoot,
-    known: &'static WatchedFileKnowledge,
+    known: &'static ToolFileKnowledge,
     git: &'r [PathBuf],
     tree: OnceCell<ProjectFileList>,
     /// Files found, by path.
@@ -62,7 +62,7 @@ impl<'r> WatchedFileFinder<'r> {
     pub(super) fn new(root: &'r ProjectRoot, git: &'r [PathBuf]) -> Self {
         Self {
             root,
-            known: WatchedFileKnowledge::built_in(),
+            known: ToolFileKnowledge::built_in(),
             git,
             tree: OnceCell::new(),
             found: BTreeMap::new(),

@@ -11,5 +11,5 @@ mod finder;
 mod project_file_list;
 mod read_entry;
 
-pub use check::{ChangedWatchedFile, WatchedFile, WatchedFiles, WatchedFilesCheck};
-pub use committed_files::{CommittedFiles, NoCommits};
+pub use check::{UnacceptedWatchedFile, WatchedFile, WatchedFilesCheckResult, WatchedFilesChecker};
+pub use committed_files::{LastCommitFiles, NoCommits};

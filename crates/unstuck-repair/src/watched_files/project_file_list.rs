@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
-use unstuck_core::watched_files::WatchedFileKnowledge;
+use unstuck_core::watched_files::ToolFileKnowledge;
 
 use super::read_entry::list_dir;
 
@@ -22,7 +22,7 @@ pub(super) struct ProjectFileList {
 
 impl ProjectFileList {
     /// Lists a project, without directories of installed packages.
-    pub(super) fn walk(root: BorrowedFd<'_>, known: &WatchedFileKnowledge) -> Self {
+    pub(super) fn walk(root: BorrowedFd<'_>, known: &ToolFileKnowledge) -> Self {
         Self::walk_dir(root, "", |name| !known.is_installed(name))
     }
 

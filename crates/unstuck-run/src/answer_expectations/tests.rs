@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::json;
-use unstuck_core::{ClockReading, Failure, Kind, Timestamp, classify};
+use unstuck_core::{ClockReading, Failure, FailureKind, Timestamp, classify};
 
 use super::{AnswerExpectations, ExpectedSchema, JsonExpectation};
 
@@ -46,7 +46,7 @@ fn pattern(text: &str) -> AnswerExpectations {
 }
 
 /// Returns the kind of failure of an answer by an agent that exited with code 0.
-fn kind(expectations: &AnswerExpectations, answer: &str) -> Kind {
+fn kind(expectations: &AnswerExpectations, answer: &str) -> FailureKind {
     assert!(!expectations.is_met_by(answer), "{answer}");
     let failure = Failure::agent("claude")
         .with_exit_code(0)
@@ -60,7 +60,10 @@ const DIFF: &str = "diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@ fn mai
 #[test]
 fn absent_section_is_a_missing_section() {
     let expectations = sections(&["# Review", "## Tests"]);
-    assert_eq!(kind(&expectations, "# Review\nfine"), Kind::MissingSections);
+    assert_eq!(
+        kind(&expectations, "# Review\nfine"),
+        FailureKind::MissingSections
+    );
     assert_eq!(
         expectations.check("# Review\nfine"),
         ["Missing section: ## Tests"]
@@ -122,7 +125,7 @@ fn empty_answer_is_empty_output_for_any_expectation() {
         pattern("x"),
     ] {
         assert!(expectations.check(" \n").is_empty());
-        assert_eq!(kind(&expectations, " \n"), Kind::EmptyOutput);
+        assert_eq!(kind(&expectations, " \n"), FailureKind::EmptyOutput);
     }
     assert!(AnswerExpectations::default().is_met_by(""));
 }
@@ -141,7 +144,11 @@ fn invalid_json_is_a_json_parse_error() {
             errors[0].starts_with("The output is not valid JSON: "),
             "{errors:?}"
         );
-        assert_eq!(kind(&any_json(), text), Kind::JsonParseError, "{text}");
+        assert_eq!(
+            kind(&any_json(), text),
+            FailureKind::JsonParseError,
+            "{text}"
+        );
     }
 }
 
@@ -160,8 +167,11 @@ fn json_may_be_the_whole_answer_or_in_a_code_block() {
 
 #[test]
 fn schema_violation_is_a_wrong_format_with_its_path() {
-    assert_eq!(kind(&schema(), r#"{"items": 3}"#), Kind::FormatValidation);
-    assert_eq!(kind(&schema(), "{}"), Kind::FormatValidation);
+    assert_eq!(
+        kind(&schema(), r#"{"items": 3}"#),
+        FailureKind::FormatValidation
+    );
+    assert_eq!(kind(&schema(), "{}"), FailureKind::FormatValidation);
     let errors = schema().check(r#"{"items": [1, "401 Unauthorized"]}"#);
     assert!(
         errors[0].contains("/items/1:") && !errors[0].contains("401"),
@@ -189,7 +199,7 @@ fn missing_or_inconsistent_diff_is_a_diff_parse_error() {
     ] {
         let errors = diff().check(text);
         assert!(errors[0].starts_with("Invalid diff: "), "{errors:?}");
-        assert_eq!(kind(&diff(), text), Kind::DiffParseError, "{text}");
+        assert_eq!(kind(&diff(), text), FailureKind::DiffParseError, "{text}");
     }
 }
 
@@ -212,7 +222,7 @@ fn diff_may_be_in_prose_or_in_a_code_block() {
 fn unmatched_pattern_is_a_wrong_format() {
     assert_eq!(
         kind(&pattern(r"(?m)^VERDICT: (yes|no)$"), "VERDICT: maybe"),
-        Kind::FormatValidation
+        FailureKind::FormatValidation
     );
     assert!(pattern(r"(?m)^VERDICT: (yes|no)$").is_met_by("so\nVERDICT: yes\n"));
 }

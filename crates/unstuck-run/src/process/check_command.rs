@@ -7,13 +7,13 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::{
-    CapturedOutput, ChildExitStatus, ChildSupervisor, DiscardOutput, ProcessError, ProcessSpec,
-    ProcessTimeouts, Stdin, StopRequest,
+    AttemptStopRequest, CapturedOutput, ChildExitStatus, ChildSupervisor, DiscardOutput,
+    ProcessError, ProcessSpec, ProcessTimeouts, Stdin,
 };
 
 /// A shell command and its working directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CheckCommand {
+pub struct CheckShellCommand {
     /// The command line for `sh`.
     pub line: String,
     /// The working directory; ours by default.
@@ -47,8 +47,8 @@ impl CheckResult {
 /// Runs a check with empty standard input, and leaves no process behind.
 pub async fn run_check(
     supervisor: &mut ChildSupervisor,
-    check: &CheckCommand,
-    stop: watch::Receiver<StopRequest>,
+    check: &CheckShellCommand,
+    stop: watch::Receiver<AttemptStopRequest>,
 ) -> Result<CheckResult, ProcessError> {
     let spec = ProcessSpec {
         folder: check.folder.clone(),

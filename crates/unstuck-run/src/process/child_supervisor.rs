@@ -12,7 +12,7 @@ use super::error::ProcessError;
 use super::output_sink::OutputSink;
 use super::process_result::ProcessResult;
 use super::reaper_handle::ReaperHandle;
-use super::spec::{ProcessSpec, StopRequest};
+use super::spec::{AttemptStopRequest, ProcessSpec};
 use super::stdin::Stdin;
 
 /// The program that becomes the reaper if its first argument is [`REAPER_ARG`](crate::reaper::REAPER_ARG).
@@ -71,7 +71,7 @@ impl ChildSupervisor {
         spec: &ProcessSpec,
         stdin: &mut Stdin,
         sink: &mut dyn OutputSink,
-        stop: watch::Receiver<StopRequest>,
+        stop: watch::Receiver<AttemptStopRequest>,
     ) -> Result<ProcessResult, ProcessError> {
         self.reaper.ensure_idle().await?;
         let attempt = ChildAttempt::new(&mut self.reaper, spec, stdin, sink, stop)?;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-use super::process_result::TimeLimit;
+use super::process_result::ReachedTimeLimit;
 use super::spec::ProcessTimeouts;
 
 const TICK_INTERVAL: Duration = Duration::from_millis(200);
@@ -65,7 +65,7 @@ impl Deadlines {
     }
 
     /// Returns the limit that is reached.
-    pub(super) fn reached_limit(&self) -> Option<TimeLimit> {
+    pub(super) fn reached_limit(&self) -> Option<ReachedTimeLimit> {
         let now = Instant::now();
         let reached = self.limit_instants().find(|(at, _)| *at <= now);
         reached.map(|(_, limit)| limit)
@@ -82,15 +82,15 @@ impl Deadlines {
     }
 
     /// Returns the instants of the limits; one beyond the range of the clock never comes.
-    fn limit_instants(&self) -> impl Iterator<Item = (Instant, TimeLimit)> {
+    fn limit_instants(&self) -> impl Iterator<Item = (Instant, ReachedTimeLimit)> {
         let whole = |after| self.started.checked_add(self.paused)?.checked_add(after);
         let timeout = self.limits.timeout.and_then(whole);
         let idle = self.limits.idle_timeout;
         let idle = idle.and_then(|after| self.last_output.checked_add(after));
         timeout
-            .map(|at| (at, TimeLimit::Timeout))
+            .map(|at| (at, ReachedTimeLimit::Timeout))
             .into_iter()
-            .chain(idle.map(|at| (at, TimeLimit::IdleTimeout)))
+            .chain(idle.map(|at| (at, ReachedTimeLimit::IdleTimeout)))
     }
 }
 
@@ -115,7 +115,7 @@ mod tests {
             assert_eq!(deadlines.reached_limit(), None);
         }
         deadlines.wait_until_due().await;
-        assert_eq!(deadlines.reached_limit(), Some(TimeLimit::Timeout));
+        assert_eq!(deadlines.reached_limit(), Some(ReachedTimeLimit::Timeout));
     }
 
     #[tokio::test(start_paused = true)]

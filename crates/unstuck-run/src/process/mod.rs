@@ -6,11 +6,11 @@
 //!
 //! ```no_run
 //! use tokio::sync::watch;
-//! use unstuck_run::process::{DiscardOutput, ProcessError, ReaperProgram, ProcessSpec, Stdin, StopRequest, ChildSupervisor};
+//! use unstuck_run::process::{DiscardOutput, ProcessError, ReaperProgram, ProcessSpec, Stdin, AttemptStopRequest, ChildSupervisor};
 //!
 //! # async fn example() -> Result<(), ProcessError> {
 //! let mut supervisor = ChildSupervisor::start(&ReaperProgram::own())?;
-//! let (_keep, stop) = watch::channel(StopRequest::Continue);
+//! let (_keep, stop) = watch::channel(AttemptStopRequest::Continue);
 //! let spec = ProcessSpec::new("echo").with_args(["hello"]);
 //! let ended = supervisor.run(&spec, &mut Stdin::null(), &mut DiscardOutput, stop).await?;
 //! assert_eq!(ended.stdout.text(), "hello\n");
@@ -40,14 +40,15 @@ mod user_terminal;
 
 pub use crate::os_processes::{ChildExitStatus, IgnoredSignals, ProcessId};
 pub use capture::{CapturedOutput, MAX_HEAD_BYTES, MAX_TAIL_BYTES};
-pub use check_command::{CheckCommand, CheckResult, run_check};
+pub use check_command::{CheckResult, CheckShellCommand, run_check};
 pub use child_supervisor::{ChildSignalSender, ChildSupervisor, ReaperProgram};
 pub use error::ProcessError;
 pub(crate) use orphan_cleanup::REAPER_COOKIE;
 pub use output_sink::{DiscardOutput, OutputSink};
-pub use process_result::{ProcessResult, TimeLimit};
+pub use process_result::{ProcessResult, ReachedTimeLimit};
 pub use spec::{
-    EnvInheritance, ProcessSpec, ProcessTimeouts, StopRequest, StopRequestSignal, StreamWiring,
+    AttemptStopRequest, EnvInheritance, ProcessSpec, ProcessTimeouts, StopRequestUnixSignal,
+    StreamWiring,
 };
 pub(crate) use stdin::EnterKey;
-pub use stdin::{Stdin, StdinContents};
+pub use stdin::{KnownStdinContents, Stdin};

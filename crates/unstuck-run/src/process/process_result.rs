@@ -11,7 +11,7 @@ use super::capture::CapturedOutput;
 /// The time limit that an attempt reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum TimeLimit {
+pub enum ReachedTimeLimit {
     /// The whole attempt took too long.
     Timeout,
     /// There was no output for too long.
@@ -24,7 +24,7 @@ pub struct ProcessResult {
     /// The exit status of the child.
     pub status: ChildExitStatus,
     /// The limit for which it was stopped.
-    pub timed_out: Option<TimeLimit>,
+    pub timed_out: Option<ReachedTimeLimit>,
     /// True if it was stopped from outside.
     pub was_stopped: bool,
     /// True if the user interrupted it at the terminal that it owned, even if it ignored that.

@@ -105,19 +105,19 @@ impl ProcessSpec {
 
 /// A request from outside to stop an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum StopRequest {
+pub enum AttemptStopRequest {
     /// No request: the attempt continues.
     #[default]
     Continue,
     /// The attempt is asked to end and is killed after the grace period.
-    Graceful(StopRequestSignal),
+    Graceful(StopRequestUnixSignal),
     /// The attempt is killed.
-    Kill(StopRequestSignal),
+    Kill(StopRequestUnixSignal),
 }
 
-impl StopRequest {
+impl AttemptStopRequest {
     /// Returns the cause of the first stop request; `None` if there was no request.
-    pub fn cause(self) -> Option<StopRequestSignal> {
+    pub fn cause(self) -> Option<StopRequestUnixSignal> {
         match self {
             Self::Continue => None,
             Self::Graceful(cause) | Self::Kill(cause) => Some(cause),
@@ -126,7 +126,7 @@ impl StopRequest {
 
     /// Returns the request after one more: the first request is graceful, the second kills.
     #[must_use]
-    pub fn escalate_stop(self, cause: StopRequestSignal) -> Self {
+    pub fn escalate_stop(self, cause: StopRequestUnixSignal) -> Self {
         match self.cause() {
             None => Self::Graceful(cause),
             Some(first) => Self::Kill(first),
@@ -136,7 +136,7 @@ impl StopRequest {
 
 /// The signal that requested a stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StopRequestSignal {
+pub enum StopRequestUnixSignal {
     /// SIGINT: the user pressed Ctrl-C.
     Interrupt,
     /// SIGTERM.

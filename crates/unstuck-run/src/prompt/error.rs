@@ -1,6 +1,6 @@
 //! Errors of a role's prompt.
 
-use unstuck_core::Kind;
+use unstuck_core::FailureKind;
 
 /// The reason why a role's prompt cannot be rendered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -73,8 +73,8 @@ pub enum RolePromptError {
 
 impl RolePromptError {
     /// Returns the kind of failure.
-    pub fn kind(&self) -> Kind {
-        Kind::ContextError
+    pub fn kind(&self) -> FailureKind {
+        FailureKind::ContextError
     }
 }
 

@@ -3,27 +3,27 @@
 use std::path::{Component, Path, PathBuf};
 
 use unstuck_core::nearest;
-use unstuck_files::{DirHandle, FileError, FileProblem};
+use unstuck_files::{DirHandle, FileError, FileErrorKind};
 
 /// Largest file that can be included.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 
 /// A source of the files that prompts can include.
-pub trait PromptFileSource: Send + Sync {
+pub trait PromptFileProvider: Send + Sync {
     /// Reads a file by its path from the root of the project.
-    fn read(&self, path: &str) -> Result<String, IncludeError>;
+    fn read(&self, path: &str) -> Result<String, PromptIncludeError>;
 }
 
 /// The error of a file that cannot be included.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct IncludeError {
+pub struct PromptIncludeError {
     /// The reason.
     pub reason: String,
     /// The most similar existing file.
     pub suggestion: Option<String>,
 }
 
-impl IncludeError {
+impl PromptIncludeError {
     fn new(reason: impl Into<String>) -> Self {
         Self {
             reason: reason.into(),
@@ -34,36 +34,36 @@ impl IncludeError {
 
 /// A source without files.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct EmptyFileSource;
+pub struct EmptyPromptFileProvider;
 
-impl PromptFileSource for EmptyFileSource {
-    fn read(&self, _path: &str) -> Result<String, IncludeError> {
-        Err(IncludeError::new("files are not available here"))
+impl PromptFileProvider for EmptyPromptFileProvider {
+    fn read(&self, _path: &str) -> Result<String, PromptIncludeError> {
+        Err(PromptIncludeError::new("files are not available here"))
     }
 }
 
 /// The files of a project; files outside of it cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProjectFileSource {
+pub struct ProjectPromptFileProvider {
     root: PathBuf,
 }
 
-impl ProjectFileSource {
+impl ProjectPromptFileProvider {
     /// Returns the files below a directory.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }
 
-    fn include_error(&self, path: &str, error: &FileError) -> IncludeError {
+    fn include_error(&self, path: &str, error: &FileError) -> PromptIncludeError {
         match &error.problem {
-            FileProblem::Missing | FileProblem::NotADirectory => IncludeError {
+            FileErrorKind::Missing | FileErrorKind::NotADirectory => PromptIncludeError {
                 reason: "file not found".to_owned(),
                 suggestion: self.nearest_file(path),
             },
-            FileProblem::OutsideRoot => IncludeError::new("outside the project"),
-            FileProblem::NotAFile(_) => IncludeError::new("not a regular file"),
-            FileProblem::TooLarge(_) => IncludeError::new("larger than 4 MB"),
-            other => IncludeError::new(other.to_string()),
+            FileErrorKind::OutsideRoot => PromptIncludeError::new("outside the project"),
+            FileErrorKind::NotAFile(_) => PromptIncludeError::new("not a regular file"),
+            FileErrorKind::TooLarge(_) => PromptIncludeError::new("larger than 4 MB"),
+            other => PromptIncludeError::new(other.to_string()),
         }
     }
 
@@ -82,9 +82,9 @@ impl ProjectFileSource {
     }
 }
 
-impl PromptFileSource for ProjectFileSource {
-    fn read(&self, path: &str) -> Result<String, IncludeError> {
-        let outside = || IncludeError::new("outside the project");
+impl PromptFileProvider for ProjectPromptFileProvider {
+    fn read(&self, path: &str) -> Result<String, PromptIncludeError> {
+        let outside = || PromptIncludeError::new("outside the project");
         let inside = Path::new(path)
             .components()
             .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
@@ -95,6 +95,6 @@ impl PromptFileSource for ProjectFileSource {
         // A link may lead out of the project, and an agent may have created it.
         let read = root.read_within(Path::new(path), MAX_FILE_BYTES);
         let bytes = read.map_err(|error| self.include_error(path, &error))?;
-        String::from_utf8(bytes).map_err(|_| IncludeError::new("not valid UTF-8"))
+        String::from_utf8(bytes).map_err(|_| PromptIncludeError::new("not valid UTF-8"))
     }
 }

@@ -4,16 +4,16 @@
 //! agent has caused a cost.
 //!
 //! ```
-//! use unstuck_run::prompt::{PromptVariableScope, EmptyFileSource, RolePromptTemplate, PromptValues};
+//! use unstuck_run::prompt::{PromptVariableScope, EmptyPromptFileProvider, RolePromptTemplate, PromptValues};
 //!
 //! let prompt = RolePromptTemplate::new("builder", "Do {{ task }} as planned:\n{{ outputs.planner }}");
-//! prompt.check(&PromptVariableScope::new(["planner", "builder"], ["planner"]), &EmptyFileSource)?;
+//! prompt.check(&PromptVariableScope::new(["planner", "builder"], ["planner"]), &EmptyPromptFileProvider)?;
 //! let mut values = PromptValues { task: "the thing".into(), ..PromptValues::default() };
 //! values.outputs.insert("planner".into(), "1. begin".into());
-//! assert_eq!(prompt.render(&values, &EmptyFileSource)?, "Do the thing as planned:\n1. begin");
+//! assert_eq!(prompt.render(&values, &EmptyPromptFileProvider)?, "Do the thing as planned:\n1. begin");
 //!
 //! let wrong = RolePromptTemplate::new("builder", "{{ outputs.planer }}");
-//! let fault = wrong.check(&PromptVariableScope::new(["planner", "builder"], ["planner"]), &EmptyFileSource).unwrap_err();
+//! let fault = wrong.check(&PromptVariableScope::new(["planner", "builder"], ["planner"]), &EmptyPromptFileProvider).unwrap_err();
 //! assert!(fault.to_string().ends_with("unknown role `planer`, did you mean `planner`?"));
 //! # Ok::<(), unstuck_run::prompt::RolePromptError>(())
 //! ```
@@ -31,7 +31,7 @@ mod tests;
 
 pub use available_variables::{PromptValues, PromptVariableScope};
 pub use error::RolePromptError;
-pub use include_files::{EmptyFileSource, ProjectFileSource, PromptFileSource};
+pub use include_files::{EmptyPromptFileProvider, ProjectPromptFileProvider, PromptFileProvider};
 
 /// The prompt template of a role.
 #[derive(Debug, Clone, PartialEq, Eq)]

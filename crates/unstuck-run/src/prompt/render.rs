@@ -10,7 +10,7 @@ use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, context};
 use super::template_objects::{
     FilesTemplateObject, MissingTemplateValue, MissingValueRecord, OutputsTemplateObject,
 };
-use super::{PromptFileSource, PromptValues, RolePromptError, RolePromptTemplate};
+use super::{PromptFileProvider, PromptValues, RolePromptError, RolePromptTemplate};
 
 /// Limit of the template engine, far above that of any sensible prompt.
 const TEMPLATE_FUEL: u64 = 1_000_000;
@@ -19,7 +19,7 @@ impl RolePromptTemplate {
     /// Renders the prompt.
     pub fn render<F>(&self, values: &PromptValues, files: &F) -> Result<String, RolePromptError>
     where
-        F: PromptFileSource + Clone + 'static,
+        F: PromptFileProvider + Clone + 'static,
     {
         let filler = PromptRenderer::new(self, files);
         let environment = filler.environment()?;
@@ -38,7 +38,7 @@ pub(super) struct PromptRenderer<'p> {
 }
 
 impl<'p> PromptRenderer<'p> {
-    pub(super) fn new<F: PromptFileSource + Clone + 'static>(
+    pub(super) fn new<F: PromptFileProvider + Clone + 'static>(
         prompt: &'p RolePromptTemplate,
         files: &F,
     ) -> Self {

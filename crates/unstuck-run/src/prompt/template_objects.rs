@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use minijinja::value::{Enumerator, Object, Value};
 use minijinja::{Error, ErrorKind};
 
-use super::include_files::{IncludeError, PromptFileSource};
+use super::include_files::{PromptFileProvider, PromptIncludeError};
 
 /// The first missing value of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum MissingTemplateValue {
     Output(String),
-    File(String, IncludeError),
+    File(String, PromptIncludeError),
 }
 
 /// A record of missing values; the engine's own errors do not name them.
@@ -56,7 +56,7 @@ impl Object for OutputsTemplateObject {
 
 /// The `files` object of templates and the function `file(…)`: files of the project by path.
 pub(super) struct FilesTemplateObject {
-    pub(super) files: Arc<dyn PromptFileSource>,
+    pub(super) files: Arc<dyn PromptFileProvider>,
     pub(super) misses: MissingValueRecord,
 }
 

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use unstuck_core::Kind;
+use unstuck_core::FailureKind;
 
 use super::*;
 
@@ -15,7 +15,8 @@ fn names() -> PromptVariableScope {
 }
 
 fn check(text: &str) -> Result<(), String> {
-    let checked = RolePromptTemplate::new("builder", text).check(&names(), &EmptyFileSource);
+    let checked =
+        RolePromptTemplate::new("builder", text).check(&names(), &EmptyPromptFileProvider);
     checked.map_err(|fault| fault.to_string())
 }
 
@@ -44,7 +45,7 @@ fn every_variable_can_be_used() {
     };
     let prompt = RolePromptTemplate::new("builder", text);
     assert_eq!(
-        prompt.render(&values, &EmptyFileSource).unwrap(),
+        prompt.render(&values, &EmptyPromptFileProvider).unwrap(),
         "T|2/5|builder 1 of 3|P|M|F|R|\n"
     );
 }
@@ -65,14 +66,15 @@ fn undefined_variable_is_reported_with_the_most_similar_one() {
     );
     assert!(told("{{ task.length }}").contains("task.length"));
     assert!(told("{{ unstuck.version }}").contains("unstuck.version"));
-    let fault = RolePromptTemplate::new("a", "{{ x }}").check(&names(), &EmptyFileSource);
-    assert_eq!(fault.unwrap_err().kind(), Kind::ContextError);
+    let fault = RolePromptTemplate::new("a", "{{ x }}").check(&names(), &EmptyPromptFileProvider);
+    assert_eq!(fault.unwrap_err().kind(), FailureKind::ContextError);
 }
 
 #[test]
 fn all_faults_of_a_prompt_are_reported() {
     let text = "{{ taks }} {{ outputs.b }} {{ outputs['c'] }} {{ file('gone.md') }} {{ files['lost.md'] }} {{ task.length }}";
-    let faults = RolePromptTemplate::new("builder", text).faults(&names(), &EmptyFileSource);
+    let faults =
+        RolePromptTemplate::new("builder", text).faults(&names(), &EmptyPromptFileProvider);
     let all: Vec<_> = faults.iter().map(ToString::to_string).collect();
     assert_eq!(all.len(), 6, "{all:#?}");
     for words in [
@@ -93,7 +95,7 @@ fn all_faults_of_a_prompt_are_reported() {
 #[test]
 fn role_with_a_dash_is_reported_with_the_correct_syntax() {
     let faults = RolePromptTemplate::new("builder", "{{ outputs.my-tester }}")
-        .faults(&names(), &EmptyFileSource);
+        .faults(&names(), &EmptyPromptFileProvider);
     let all: Vec<_> = faults.iter().map(ToString::to_string).collect();
     assert_eq!(
         all,
@@ -125,7 +127,7 @@ fn name_in_a_rarely_taken_branch_is_validated() {
 fn output_of_a_role_not_in_needs_is_reported_with_the_fix() {
     let prompt = RolePromptTemplate::new("planner", "{{ outputs.builder }}");
     let told = prompt
-        .check(&names(), &EmptyFileSource)
+        .check(&names(), &EmptyPromptFileProvider)
         .unwrap_err()
         .to_string();
     assert!(
@@ -144,8 +146,8 @@ fn invalid_template_is_reported_with_its_line() {
 #[test]
 fn endless_prompt_is_stopped() {
     let text = "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}";
-    let rendered =
-        RolePromptTemplate::new("a", text).render(&PromptValues::default(), &EmptyFileSource);
+    let rendered = RolePromptTemplate::new("a", text)
+        .render(&PromptValues::default(), &EmptyPromptFileProvider);
     assert!(rendered.unwrap_err().to_string().contains("too many steps"));
 }
 
@@ -157,7 +159,7 @@ fn only_files_of_the_project_are_included() {
     fs::write(root.join("docs/spec.md"), "the spec {{ task }}").unwrap();
     fs::write(folder.path().join("secret"), "s").unwrap();
     std::os::unix::fs::symlink(folder.path().join("secret"), root.join("link")).unwrap();
-    let files = ProjectFileSource::new(&root);
+    let files = ProjectPromptFileProvider::new(&root);
     let fill = |text: &str| {
         let prompt = RolePromptTemplate::new("a", text);
         let checked = prompt.check(&PromptVariableScope::default(), &files);

@@ -7,11 +7,11 @@ use minijinja::value::{Value, merge_maps};
 use unstuck_core::nearest;
 
 use super::available_variables::{OBJECT_NAMES, SCALAR_NAMES, UNSTUCK_NAMES};
-use super::include_files::IncludeError;
+use super::include_files::PromptIncludeError;
 use super::render::PromptRenderer;
 use super::template_objects::MissingTemplateValue;
 use super::{
-    PromptFileSource, PromptValues, PromptVariableScope, RolePromptError, RolePromptTemplate,
+    PromptFileProvider, PromptValues, PromptVariableScope, RolePromptError, RolePromptTemplate,
 };
 
 /// Built-in functions of every template.
@@ -23,7 +23,7 @@ impl RolePromptTemplate {
     /// Returns the first fault of the prompt.
     pub fn check<F>(&self, names: &PromptVariableScope, files: &F) -> Result<(), RolePromptError>
     where
-        F: PromptFileSource + Clone + 'static,
+        F: PromptFileProvider + Clone + 'static,
     {
         self.faults(names, files)
             .into_iter()
@@ -34,7 +34,7 @@ impl RolePromptTemplate {
     /// Returns all faults of the prompt.
     pub fn faults<F>(&self, names: &PromptVariableScope, files: &F) -> Vec<RolePromptError>
     where
-        F: PromptFileSource + Clone + 'static,
+        F: PromptFileProvider + Clone + 'static,
     {
         let used = match self.variables_used() {
             Ok(used) => used,
@@ -67,7 +67,7 @@ impl RolePromptTemplate {
 
     /// Returns the names that the template uses, such as `task` and `outputs.planner`.
     fn variables_used(&self) -> Result<BTreeSet<String>, RolePromptError> {
-        let filler = PromptRenderer::new(self, &super::EmptyFileSource);
+        let filler = PromptRenderer::new(self, &super::EmptyPromptFileProvider);
         let environment = filler.environment()?;
         let template = filler.compile(&environment)?;
         Ok(template.undeclared_variables(true).into_iter().collect())
@@ -113,7 +113,7 @@ impl RolePromptTemplate {
         told: &mut PromptFindings,
     ) -> bool
     where
-        F: PromptFileSource + Clone + 'static,
+        F: PromptFileProvider + Clone + 'static,
     {
         let known = FilesExceptMissing {
             files: files.clone(),
@@ -262,8 +262,8 @@ struct FilesExceptMissing<F> {
     paths: BTreeSet<String>,
 }
 
-impl<F: PromptFileSource> PromptFileSource for FilesExceptMissing<F> {
-    fn read(&self, path: &str) -> Result<String, IncludeError> {
+impl<F: PromptFileProvider> PromptFileProvider for FilesExceptMissing<F> {
+    fn read(&self, path: &str) -> Result<String, PromptIncludeError> {
         if self.paths.contains(path) {
             return Ok(String::new());
         }

@@ -11,23 +11,23 @@ use tokio::time::{Instant, sleep};
 use unstuck_core::command_policy::ApprovedCommand;
 use unstuck_core::redact::Redactor;
 use unstuck_files::DirHandle;
-use unstuck_repair::environment::RepairEnvironment;
+use unstuck_repair::environment::RepairEnvironmentVariables;
 use unstuck_repair::project_dir::ProjectRoot;
-use unstuck_repair::project_lock::ProjectLock;
-use unstuck_repair::sandbox::wire::{CheckedWatchedFile, CommandExit, RunAs, SandboxRequest};
+use unstuck_repair::project_lock::ProjectRepairLock;
+use unstuck_repair::sandbox::wire::{CommandExit, RunAs, SandboxRequest, SandboxWatchedFile};
 use unstuck_repair::sandbox::{
-    AllowedGitDirChanges, ConfinementReport, FileScope, GitDirs, ProtectedFilesRecord, SANDBOX_ARG,
-    SandboxMode, ScratchDir, host_paths, run_as_user,
+    AllowedGitDirChanges, ConfinementReport, FileOwnerScope, ProjectRepositories,
+    ProtectedFilesRecord, SANDBOX_ARG, SandboxMode, ScratchDir, host_paths, run_as_user,
 };
 
 use crate::process::{
-    ChildExitStatus, ChildSupervisor, DiscardOutput, EnvInheritance, OutputSink, ProcessResult,
-    ProcessSpec, ProcessTimeouts, ReaperProgram, Stdin, StopRequest,
+    AttemptStopRequest, ChildExitStatus, ChildSupervisor, DiscardOutput, EnvInheritance,
+    OutputSink, ProcessResult, ProcessSpec, ProcessTimeouts, ReaperProgram, Stdin,
 };
 
 use super::error::{RepairError, RepairIoContext};
 use super::job::RepairJob;
-use super::outcome::RepairOutcome;
+use super::outcome::RepairExecutionResult;
 use super::sandbox_connection::{SandboxConnection, SandboxReport, SandboxSetupFailure};
 
 /// Interval at which a repair checks if another repair of the project has finished.
@@ -69,8 +69,8 @@ impl RepairExecutor {
     pub async fn run(
         &mut self,
         job: &RepairJob<'_>,
-        stop: watch::Receiver<StopRequest>,
-    ) -> Result<RepairOutcome, RepairError> {
+        stop: watch::Receiver<AttemptStopRequest>,
+    ) -> Result<RepairExecutionResult, RepairError> {
         self.run_with(job, &mut DiscardOutput, stop).await
     }
 
@@ -79,8 +79,8 @@ impl RepairExecutor {
         &mut self,
         job: &RepairJob<'_>,
         sink: &mut dyn OutputSink,
-        stop: watch::Receiver<StopRequest>,
-    ) -> Result<RepairOutcome, RepairError> {
+        stop: watch::Receiver<AttemptStopRequest>,
+    ) -> Result<RepairExecutionResult, RepairError> {
         if job.is_unapproved_without_overlay() {
             return Err(RepairError::Refused {
                 reason: "this command is not approved; it can only be previewed".to_owned(),
@@ -109,7 +109,7 @@ impl RepairExecutor {
     pub async fn probe_sandbox(
         &mut self,
         project: &Path,
-        environment: &RepairEnvironment,
+        environment: &RepairEnvironmentVariables,
     ) -> Result<ConfinementReport, RepairError> {
         let user = DirHandle::open(project).ok().and_then(run_as_user);
         let project = ScratchDir::create(&self.temporary, user).context("create a directory")?;
@@ -124,23 +124,23 @@ impl RepairExecutor {
         let mut job = RepairJob::new(&nothing, &root, &folder, environment.clone());
         job.profile.mode = SandboxMode::BestEffort;
         // Excludes the privileges of root that only work on files.
-        job.profile.file_scope = FileScope::Own;
-        let (_keep, stop) = watch::channel(StopRequest::Continue);
+        job.profile.file_scope = FileOwnerScope::Own;
+        let (_keep, stop) = watch::channel(AttemptStopRequest::Continue);
         Ok(self.run(&job, stop).await?.confinement)
     }
 
     async fn lock_project(
         &self,
         job: &RepairJob<'_>,
-        stop: &watch::Receiver<StopRequest>,
-    ) -> Result<ProjectLock, RepairError> {
+        stop: &watch::Receiver<AttemptStopRequest>,
+    ) -> Result<ProjectRepairLock, RepairError> {
         let until = Instant::now() + job.timeout;
         loop {
-            let lock = ProjectLock::try_acquire(&self.state, job.root.path());
+            let lock = ProjectRepairLock::try_acquire(&self.state, job.root.path());
             if let Some(lock) = lock.context("lock the project")? {
                 return Ok(lock);
             }
-            if Instant::now() >= until || *stop.borrow() != StopRequest::Continue {
+            if Instant::now() >= until || *stop.borrow() != AttemptStopRequest::Continue {
                 return Err(RepairError::Busy);
             }
             sleep(LOCK_POLL_INTERVAL).await;
@@ -152,7 +152,7 @@ impl RepairExecutor {
         job: &RepairJob<'_>,
         obstacle: Option<String>,
         sink: &mut dyn OutputSink,
-        stop: watch::Receiver<StopRequest>,
+        stop: watch::Receiver<AttemptStopRequest>,
     ) -> Result<(ProcessResult, SandboxReport), RepairError> {
         let run_as = run_as_user(job.root);
         let temporary = self.temporary_dir(job.root.path());
@@ -247,7 +247,7 @@ impl RepairExecutor {
         &self,
         ended: &ProcessResult,
         told: SandboxReport,
-    ) -> Result<RepairOutcome, RepairError> {
+    ) -> Result<RepairExecutionResult, RepairError> {
         if let Some(reason) = told.refusal {
             return Err(RepairError::Refused { reason });
         }
@@ -285,8 +285,8 @@ impl RepairExecutor {
         status: &ChildExitStatus,
         told: SandboxReport,
         sandbox: ConfinementReport,
-    ) -> RepairOutcome {
-        RepairOutcome {
+    ) -> RepairExecutionResult {
+        RepairExecutionResult {
             status: status.clone(),
             duration: ended.duration,
             timed_out: ended.timed_out.is_some(),
@@ -305,18 +305,21 @@ impl RepairExecutor {
 }
 
 /// Returns the repositories of a project, and what git's configuration names in it.
-pub(super) fn git_dirs(job: &RepairJob<'_>, environment: &[(OsString, OsString)]) -> GitDirs {
+pub(super) fn git_dirs(
+    job: &RepairJob<'_>,
+    environment: &[(OsString, OsString)],
+) -> ProjectRepositories {
     if let Some(known) = &job.git {
         return known.clone();
     }
     let home = environment.iter().find(|(name, _)| name == "HOME");
     let home = home.map(|(_, home)| Path::new(home));
-    GitDirs::find_with_references(job.root, job.root.path(), home)
+    ProjectRepositories::find_with_references(job.root, job.root.path(), home)
         .without_packages_installed_by(&job.steps())
 }
 
 /// Returns the watched files with private copies of the checked contents.
-fn checked_files(job: &RepairJob<'_>, scratch: &ScratchDir) -> io::Result<Vec<CheckedWatchedFile>> {
+fn checked_files(job: &RepairJob<'_>, scratch: &ScratchDir) -> io::Result<Vec<SandboxWatchedFile>> {
     let mut files = Vec::new();
     for (number, file) in job.watched_files.iter().enumerate() {
         let copy = if file.is_written {
@@ -324,7 +327,7 @@ fn checked_files(job: &RepairJob<'_>, scratch: &ScratchDir) -> io::Result<Vec<Ch
         } else {
             Some(scratch.add_watched_copy(number, &file.bytes, file.is_program)?)
         };
-        files.push(CheckedWatchedFile {
+        files.push(SandboxWatchedFile {
             path: PathBuf::from(&file.path),
             sha256: file.sha256(),
             copy,
@@ -354,7 +357,10 @@ fn no_report_error(status: &ChildExitStatus) -> RepairError {
 }
 
 /// Returns the environment of the user that runs the command, if that is not our user.
-fn environment_for_user(environment: RepairEnvironment, user: Option<RunAs>) -> RepairEnvironment {
+fn environment_for_user(
+    environment: RepairEnvironmentVariables,
+    user: Option<RunAs>,
+) -> RepairEnvironmentVariables {
     let Some(user) = user else {
         return environment;
     };

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use unstuck_core::command_policy::{ApprovalOrigin, ApprovedCommand};
-use unstuck_repair::environment::RepairEnvironment;
+use unstuck_repair::environment::RepairEnvironmentVariables;
 use unstuck_repair::project_dir::{ProjectRoot, RepairWorkingDir};
-use unstuck_repair::sandbox::wire::CommandSteps;
+use unstuck_repair::sandbox::wire::SandboxCommand;
 use unstuck_repair::sandbox::{
-    FileScope, GitDirs, ProcessScope, SandboxMode, SandboxProfile, file_scope, process_scope,
+    FileOwnerScope, ProcessScope, ProjectRepositories, SandboxMode, SandboxProfile, file_scope,
+    process_scope,
 };
 use unstuck_repair::watched_files::WatchedFile;
 
@@ -21,13 +22,13 @@ pub struct RepairJob<'a> {
     /// The working directory.
     pub folder: &'a RepairWorkingDir,
     /// The environment variables.
-    pub environment: RepairEnvironment,
+    pub environment: RepairEnvironmentVariables,
     /// The sandbox profile.
     pub profile: SandboxProfile,
     /// The watched files as they were when the repair was approved.
     pub watched_files: Vec<WatchedFile>,
     /// The git repositories of the project, if they are known already.
-    pub git: Option<GitDirs>,
+    pub git: Option<ProjectRepositories>,
     /// The timeout.
     pub timeout: Duration,
 }
@@ -38,7 +39,7 @@ impl<'a> RepairJob<'a> {
         approved: &'a ApprovedCommand,
         root: &'a ProjectRoot,
         folder: &'a RepairWorkingDir,
-        environment: RepairEnvironment,
+        environment: RepairEnvironmentVariables,
     ) -> Self {
         let profile = SandboxProfile {
             process_scope: process_scope(approved.command_text()),
@@ -58,8 +59,8 @@ impl<'a> RepairJob<'a> {
     }
 
     /// Returns the commands for the sandbox.
-    pub(super) fn steps(&self) -> CommandSteps {
-        CommandSteps::from_command(self.approved.command_text())
+    pub(super) fn steps(&self) -> SandboxCommand {
+        SandboxCommand::from_command(self.approved.command_text())
     }
 
     /// Returns true if it is not approved and writes to no overlay.
@@ -79,7 +80,7 @@ impl<'a> RepairJob<'a> {
         if is_unseen {
             profile.mode = SandboxMode::Required;
             profile.process_scope = ProcessScope::Own;
-            profile.file_scope = FileScope::Own;
+            profile.file_scope = FileOwnerScope::Own;
         }
         profile
     }

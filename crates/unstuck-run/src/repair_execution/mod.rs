@@ -14,5 +14,5 @@ mod sandbox_connection;
 pub use error::RepairError;
 pub use executor::RepairExecutor;
 pub use job::RepairJob;
-pub use outcome::RepairOutcome;
+pub use outcome::RepairExecutionResult;
 pub use run_preview::{PreviewJob, PreviewJobError};

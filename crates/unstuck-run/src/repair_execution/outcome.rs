@@ -9,7 +9,7 @@ use crate::process::ChildExitStatus;
 
 /// The outcome of a repair. The check that failed before decides if it helped.
 #[derive(Debug, Clone)]
-pub struct RepairOutcome {
+pub struct RepairExecutionResult {
     /// The exit status of the command.
     pub status: ChildExitStatus,
     /// Duration from the start until none of its processes was left.

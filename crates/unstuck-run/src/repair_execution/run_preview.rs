@@ -6,19 +6,20 @@ use std::time::Duration;
 use tokio::sync::watch;
 use unstuck_core::Timestamp;
 use unstuck_core::command_policy::{ApprovedCommand, ProposalError};
-use unstuck_repair::environment::RepairEnvironment;
-use unstuck_repair::preview::{self, Preview, PreviewDraft, PreviewError, PreviewStore};
+use unstuck_repair::environment::RepairEnvironmentVariables;
+use unstuck_repair::preview::{self, Preview, PreviewError, PreviewStore, UnfinishedPreview};
 use unstuck_repair::project_dir::{ProjectRoot, RepairWorkingDir};
 use unstuck_repair::sandbox::{
-    ConfinementLevel, NetworkAccess, OverlayDirs, SandboxProfile, protected_paths, run_as_user,
+    ConfinementLevel, NetworkAccess, SandboxOverlayDirs, SandboxProfile, protected_paths,
+    run_as_user,
 };
 
-use crate::process::{OutputSink, StopRequest};
+use crate::process::{AttemptStopRequest, OutputSink};
 
 use super::error::RepairError;
 use super::executor::{RepairExecutor, git_dirs};
 use super::job::RepairJob;
-use super::outcome::RepairOutcome;
+use super::outcome::RepairExecutionResult;
 
 /// Number of last lines of each stream that are kept.
 const MAX_LINES: usize = 8;
@@ -35,7 +36,7 @@ pub struct PreviewJob<'a> {
     /// The working directory.
     pub folder: &'a RepairWorkingDir,
     /// The environment variables.
-    pub environment: RepairEnvironment,
+    pub environment: RepairEnvironmentVariables,
     /// The network access; its effects there are real.
     pub network: NetworkAccess,
     /// Directories and files of unstuck itself, beside its state directory, which are hidden.
@@ -76,7 +77,7 @@ impl RepairExecutor {
         trial: &PreviewJob<'_>,
         previews: &PreviewStore,
         now: Timestamp,
-        stop: watch::Receiver<StopRequest>,
+        stop: watch::Receiver<AttemptStopRequest>,
     ) -> Result<Preview, PreviewJobError> {
         let approved = ApprovedCommand::for_preview(trial.command)?;
         if let Some(user) = run_as_user(trial.root) {
@@ -111,11 +112,11 @@ impl RepairExecutor {
 }
 
 /// Returns the profile of a complete sandbox without any real writable path.
-fn preview_profile(trial: &PreviewJob<'_>, draft: &PreviewDraft) -> SandboxProfile {
+fn preview_profile(trial: &PreviewJob<'_>, draft: &UnfinishedPreview) -> SandboxProfile {
     SandboxProfile {
         network: trial.network,
         hidden_paths: trial.hidden_paths.clone(),
-        overlay: Some(OverlayDirs {
+        overlay: Some(SandboxOverlayDirs {
             lower: draft.project().to_owned(),
             upper: draft.upper(),
             work: draft.work(),
@@ -125,7 +126,7 @@ fn preview_profile(trial: &PreviewJob<'_>, draft: &PreviewDraft) -> SandboxProfi
 }
 
 /// Checks that the overlay contains everything the command did, and that nothing else can change it.
-fn check_completed(ran: &RepairOutcome, is_full: bool) -> Result<(), PreviewJobError> {
+fn check_completed(ran: &RepairExecutionResult, is_full: bool) -> Result<(), PreviewJobError> {
     if ran.survivors > 0 {
         return Err(PreviewJobError::SurvivingProcesses(ran.survivors));
     }
@@ -149,14 +150,17 @@ fn check_completed(ran: &RepairOutcome, is_full: bool) -> Result<(), PreviewJobE
     }
 }
 
-fn executed_command(trial: &PreviewJob<'_>, ran: &RepairOutcome) -> preview::ExecutedCommand {
+fn executed_command(
+    trial: &PreviewJob<'_>,
+    ran: &RepairExecutionResult,
+) -> preview::PreviewCommandExecution {
     let last = |text: &str| {
         let lines = text.lines().filter(|line| !line.trim().is_empty());
         let lines: Vec<_> = lines.map(str::to_owned).collect();
         lines[lines.len().saturating_sub(MAX_LINES)..].to_vec()
     };
     let discarded = ran.discarded_writes.iter();
-    preview::ExecutedCommand {
+    preview::PreviewCommandExecution {
         command: trial.command.to_owned(),
         working_dir: trial.folder.relative().display().to_string(),
         exit_code: ran.status.code(),
@@ -170,7 +174,7 @@ fn executed_command(trial: &PreviewJob<'_>, ran: &RepairOutcome) -> preview::Exe
 
 /// Checks the size of the command's writes from time to time, and stops it at the limit.
 struct OverlayUsageWatch<'a> {
-    draft: &'a PreviewDraft,
+    draft: &'a UnfinishedPreview,
     ticks: u32,
     is_full: bool,
 }

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use unstuck_repair::sandbox::ConfinementReport;
-use unstuck_repair::sandbox::wire::{self, CommandExit, SandboxEvent, SandboxRequest};
+use unstuck_repair::sandbox::wire::{self, CommandExit, SandboxLifecycleEvent, SandboxRequest};
 
 use super::job::RepairJob;
 
@@ -68,16 +68,16 @@ pub(super) struct SandboxSetupFailure {
 }
 
 impl SandboxReport {
-    fn note(&mut self, report: SandboxEvent) {
+    fn note(&mut self, report: SandboxLifecycleEvent) {
         match report {
-            SandboxEvent::Ready {
+            SandboxLifecycleEvent::Ready {
                 confinement: effective,
                 programs,
             } => {
                 self.confinement = Some(effective);
                 self.programs = programs;
             }
-            SandboxEvent::SetupFailed {
+            SandboxLifecycleEvent::SetupFailed {
                 operation: doing,
                 error,
                 without_namespaces,
@@ -88,15 +88,15 @@ impl SandboxReport {
                     without_namespaces,
                 });
             }
-            SandboxEvent::Refused { reason } => self.refusal = Some(reason),
-            SandboxEvent::Ended {
+            SandboxLifecycleEvent::Refused { reason } => self.refusal = Some(reason),
+            SandboxLifecycleEvent::Ended {
                 end,
                 leftover_count: left,
             } => {
                 self.end = Some(end);
                 self.leftover_count = left;
             }
-            SandboxEvent::Cleared {
+            SandboxLifecycleEvent::Cleared {
                 removed_injections: planted,
                 discarded_writes: discarded,
                 conflicting_git_changes: overtaken,

@@ -19,9 +19,9 @@ pub struct AttemptFiles {
 
 impl AttemptFiles {
     /// Creates a file for one stream of the attempt.
-    pub fn open_log<'r>(&self, name: &str, redactor: &'r Redactor) -> AttemptLog<'r> {
+    pub fn open_log<'r>(&self, name: &str, redactor: &'r Redactor) -> AttemptStreamLog<'r> {
         let begin = |folder: &DirHandle| folder.create(Path::new(name)).ok();
-        AttemptLog {
+        AttemptStreamLog {
             file: begin(&self.own),
             copy: self.copy.as_ref().and_then(begin),
             stream: Some(redactor.stream()),
@@ -41,7 +41,7 @@ impl AttemptFiles {
 /// One stream of an attempt on disk.
 ///
 /// Data that cannot be written is dropped: a full disk must not stop an agent.
-pub struct AttemptLog<'r> {
+pub struct AttemptStreamLog<'r> {
     file: Option<File>,
     /// The copy in the project.
     copy: Option<File>,
@@ -49,7 +49,7 @@ pub struct AttemptLog<'r> {
     left: u64,
 }
 
-impl AttemptLog<'_> {
+impl AttemptStreamLog<'_> {
     /// Appends output.
     pub fn push(&mut self, bytes: &[u8]) {
         if (self.file.is_some() || self.copy.is_some())

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use unstuck_core::views::{RunProjection, SessionSummary};
-use unstuck_core::{Kind, Timestamp};
+use unstuck_core::{FailureKind, Timestamp};
 
 /// The completed and the failed work.
 #[derive(Debug, Serialize)]
@@ -18,7 +18,7 @@ pub(super) struct CheckpointFile<'a> {
     run: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     iteration: Option<u32>,
-    error_type: Option<Kind>,
+    error_type: Option<FailureKind>,
     retry_count: u32,
     agent_session: Option<&'a str>,
     resume: String,

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use unstuck_core::RunId;
-use unstuck_files::{DirHandle, FileError, FileProblem};
+use unstuck_files::{DirHandle, FileError, FileErrorKind};
 
 use super::{PROJECT_DIR, project_copy_dir};
 
@@ -103,7 +103,7 @@ impl RunRecordCopies {
 fn write_error(name: &str, error: io::Error) -> FileError {
     FileError {
         path: name.into(),
-        problem: FileProblem::System(error),
+        problem: FileErrorKind::System(error),
     }
 }
 
@@ -117,7 +117,7 @@ fn open_project_run_dir(project: &Path, run: &RunId) -> Result<DirHandle, FileEr
 fn write_gitignore(ours: &DirHandle) -> Result<(), FileError> {
     match ours.create_new(Path::new(".gitignore"), b"*\n") {
         Err(FileError {
-            problem: FileProblem::System(error),
+            problem: FileErrorKind::System(error),
             ..
         }) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         done => done,

@@ -10,7 +10,7 @@ mod copies_in_project;
 mod repair_usage;
 mod status_files;
 
-pub use attempt_log::{AttemptFiles, AttemptLog, MAX_LOG_BYTES};
+pub use attempt_log::{AttemptFiles, AttemptStreamLog, MAX_LOG_BYTES};
 
 use std::cell::RefCell;
 use std::fs::File;

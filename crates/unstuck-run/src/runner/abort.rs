@@ -9,7 +9,7 @@ use unstuck_core::{EventRecord, RunId, SessionState, duration};
 
 use super::error::RunError;
 use super::escalation_answer::HumanAnswer;
-use super::notify_hook::EventWriter;
+use super::notify_hook::NotifyingEventWriter;
 use super::resume::{not_resumable_reason, wait_for_orphans};
 use super::run_event_log::{RunEventLog, RunStorage};
 use super::run_lease::RunLease;
@@ -23,16 +23,16 @@ const DEFAULT_EXIT_CODE: i32 = 1;
 
 /// Everything that is needed to end a run.
 #[derive(Clone, Copy)]
-pub struct RunEnder<'a> {
+pub struct RunAborter<'a> {
     /// Writes the events and sends the notifications.
-    pub event_writer: EventWriter<'a>,
+    pub event_writer: NotifyingEventWriter<'a>,
     /// Removes secrets from what is written.
     pub redactor: &'a Redactor,
     /// The state directory, which holds the stored input of runs.
     pub state: &'a Path,
 }
 
-impl RunEnder<'_> {
+impl RunAborter<'_> {
     /// Ends a run for good, even if it could be resumed.
     ///
     /// Answers all open escalations the same way. Returns an error if a process supervises the run or if the run has

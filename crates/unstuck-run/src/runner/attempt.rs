@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use unstuck_core::decision::{RetryCapability, WaitPurpose};
+use unstuck_core::decision::{RetryChangeCapability, WaitPurpose};
 use unstuck_core::duration::to_millis;
 use unstuck_core::event::{
     AttemptInterrupted, AttemptStarted, AttemptUsage, InterruptionCause, LastApiCall, WaitStarted,
@@ -22,7 +22,7 @@ use super::check_outcome::CheckOutcome;
 use super::child_supervisor_pool::PooledChildSupervisor;
 use super::error::RunError;
 use super::evaluate_attempt::{AttemptEvaluation, AttemptFacts};
-use super::gateway_hook::{AttemptInfo, GatewayAttachment};
+use super::gateway_hook::{GatewayAttachment, UpcomingAttemptInfo};
 use super::interruption::Interruption;
 use super::os_text_escape::unescape;
 use super::output_tee::{
@@ -37,9 +37,9 @@ use super::session_runner::{InterruptedAttempt, SessionRunner, wait_for_stop};
 use super::stored_stdin::StoredStdin;
 use crate::nested_run_detection::OUTER_RETRIES_VARIABLE;
 use crate::process::{
-    CapturedOutput, ChildExitStatus, ChildSupervisor, DiscardOutput, EnvInheritance,
-    MAX_HEAD_BYTES, MAX_TAIL_BYTES, ProcessId, ProcessResult, ProcessSpec, ProcessTimeouts, Stdin,
-    StdinContents, StopRequest,
+    AttemptStopRequest, CapturedOutput, ChildExitStatus, ChildSupervisor, DiscardOutput,
+    EnvInheritance, KnownStdinContents, MAX_HEAD_BYTES, MAX_TAIL_BYTES, ProcessId, ProcessResult,
+    ProcessSpec, ProcessTimeouts, Stdin,
 };
 use crate::run_dir;
 
@@ -96,7 +96,7 @@ impl<'a> SessionRunner<'a> {
         };
         self.note_start(log, &plan, &line, supervisor.reaper_id(), tree);
         self.flush(log).await?;
-        if *self.stop.borrow() != StopRequest::Continue {
+        if *self.stop.borrow() != AttemptStopRequest::Continue {
             self.note_interrupted(log, Some(InterruptedAttempt::default()));
             return Ok(());
         }
@@ -223,7 +223,7 @@ impl<'a> SessionRunner<'a> {
         let agent = self.agent_of(&spec.command, spec.agent.as_deref()).cloned();
         let prompts = self.knowledge.prompts();
         let input = match self.stdin.contents() {
-            StdinContents::Complete(bytes) => String::from_utf8(bytes.to_vec()).ok(),
+            KnownStdinContents::Complete(bytes) => String::from_utf8(bytes.to_vec()).ok(),
             _ => None,
         };
         let changer = AttemptCommandBuilder {
@@ -285,9 +285,11 @@ impl<'a> SessionRunner<'a> {
             .map(|text| Stdin::from_bytes(text.clone().into_bytes()));
         let mut input = StoredStdin::new(self.state, log.recovery().id());
         match self.stdin.contents() {
-            StdinContents::Complete(bytes) => input.record(&bytes, true, self.redactor),
-            StdinContents::TooLarge => input.mark_too_large(),
-            StdinContents::Nothing | StdinContents::Terminal | StdinContents::Incomplete => {}
+            KnownStdinContents::Complete(bytes) => input.record(&bytes, true, self.redactor),
+            KnownStdinContents::TooLarge => input.mark_too_large(),
+            KnownStdinContents::Nothing
+            | KnownStdinContents::Terminal
+            | KnownStdinContents::Incomplete => {}
         }
         let answer = self.answer_file(log)?;
         let agent = self.role.map(|role| &role.invocation.agent);
@@ -338,7 +340,7 @@ impl<'a> SessionRunner<'a> {
             }
         };
         let gathered = passage.finish();
-        if self.stdin.contents() == StdinContents::TooLarge {
+        if self.stdin.contents() == KnownStdinContents::TooLarge {
             StoredStdin::new(self.state, log.recovery().id()).mark_too_large();
         }
         let is_whole = |text: &Vec<u8>| text.len() as u64 == ended.stdout.total();
@@ -419,7 +421,7 @@ impl<'a> SessionRunner<'a> {
         let spec = log.recovery().spec();
         let project = log.journal().with_view(|run| run.summary.project.clone());
         let go_between = self.go_between.filter(|_| !log.options().no_gateway);
-        go_between?.attach(&AttemptInfo {
+        go_between?.attach(&UpcomingAttemptInfo {
             run: log.recovery().id(),
             session: &spec.session,
             project: &project,
@@ -699,7 +701,7 @@ impl<'a> SessionRunner<'a> {
         ended: &ProcessResult,
     ) -> Option<String> {
         let spec = log.recovery().spec();
-        let can = self.capabilities(spec).has(RetryCapability::Resume) && spec.policy.enabled;
+        let can = self.capabilities(spec).has(RetryChangeCapability::Resume) && spec.policy.enabled;
         let agent = self.agent_of(&spec.command, spec.agent.as_deref())?;
         let (stdout, stderr) = (ended.stdout.text(), ended.stderr.text());
         let told = agent.read_output(&stdout, &stderr).session;

@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
-use unstuck_core::agent::{Agent, CommandChanges, ConversationChoice, Invocation, PromptSource};
-use unstuck_core::decision::{RandomDraw, RetryCapabilities, RetryCapability};
+use unstuck_core::agent::{
+    Agent, CommandLineRewrite, ConversationChoice, ParsedAgentCommandLine, PromptSource,
+};
+use unstuck_core::decision::{RandomDraw, RetryCapabilities, RetryChangeCapability};
 use unstuck_core::event::{AttemptFailed, SessionSpec};
 use unstuck_core::recovery_plan::{PromptNoteLimits, PromptNoteTemplates, PromptNoteVars};
 use unstuck_core::session_state::NextAttempt;
@@ -28,18 +30,18 @@ const ERROR_CONTEXT_TEMPLATE: &str = "error_context";
 pub(super) fn capabilities(agent: Option<&Agent>, command: &[String]) -> RetryCapabilities {
     // The session itself knows if it has a conversation to continue.
     let own = agent.map_or(RetryCapabilities::NONE, |agent| {
-        Invocation::parse(agent, command)
+        ParsedAgentCommandLine::parse(agent, command)
             .with_reported_session(Some(String::new()))
             .capabilities()
     });
-    let own = if own.has(RetryCapability::Prompt) {
+    let own = if own.has(RetryChangeCapability::Prompt) {
         // The prompt controls the length of an agent's output.
-        own.with(RetryCapability::OutputLimit)
+        own.with(RetryChangeCapability::OutputLimit)
     } else {
         own
     };
-    own.with(RetryCapability::Timeout)
-        .without(RetryCapability::Steps)
+    own.with(RetryChangeCapability::Timeout)
+        .without(RetryChangeCapability::Steps)
 }
 
 /// A command line, with a replacement of its standard input if the prompt comes from there.
@@ -92,12 +94,12 @@ impl AttemptCommandBuilder<'_> {
         let Some(agent) = self.agent.filter(|_| is_changed) else {
             return Ok(as_it_is());
         };
-        let invocation = Invocation::parse(agent, &spec.command);
+        let invocation = ParsedAgentCommandLine::parse(agent, &spec.command);
         let given = (plan.resume.is_none() && invocation.supports_new_session_id())
             .then(|| new_conversation_id(draw));
         let original = original_prompt(&invocation, spec, input);
         let task = original.clone().unwrap_or_default();
-        let changes = CommandChanges {
+        let changes = CommandLineRewrite {
             prompt: match (&plan.resume, original) {
                 (None, Some(original)) => {
                     let changed = self.modified_prompt(&original)?;
@@ -115,7 +117,7 @@ impl AttemptCommandBuilder<'_> {
                 None => given.clone().map(|id| ConversationChoice::New { id }),
             },
         };
-        if changes == CommandChanges::default() {
+        if changes == CommandLineRewrite::default() {
             return Ok(as_it_is());
         }
         let changed = invocation.with_changes(&changes)?;
@@ -216,7 +218,7 @@ fn task_beginning(task: &str) -> String {
 
 /// Returns the prompt named by a command line, if it can be read.
 pub(super) fn original_prompt(
-    invocation: &Invocation<'_>,
+    invocation: &ParsedAgentCommandLine<'_>,
     spec: &SessionSpec,
     input: Option<&str>,
 ) -> Option<String> {

@@ -1,6 +1,6 @@
 //! Snapshots of the work tree around an attempt, rollback and budget checks.
 
-use unstuck_core::Kind;
+use unstuck_core::FailureKind;
 use unstuck_core::decision::EscalationReason;
 use unstuck_core::event::{BudgetReached, EscalationKind};
 use unstuck_core::money::ActiveBudget;
@@ -184,7 +184,7 @@ impl SessionRunner<'_> {
         log: &mut SessionEventLog<'_, '_>,
         error: &RunError,
     ) {
-        let kind = Kind::ContextError;
+        let kind = FailureKind::ContextError;
         let reason = format!("{kind}: {error}");
         let asking = EscalationDraft::without_failure(
             EscalationKind::Hiccup,

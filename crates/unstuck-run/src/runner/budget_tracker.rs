@@ -2,14 +2,14 @@
 
 use unstuck_core::event::{BudgetScope, BudgetUnit};
 use unstuck_core::money::{ActiveBudget, BudgetRaises};
-use unstuck_core::usage_budget::{UsageBudget, UsageLimit};
+use unstuck_core::usage_budget::{ConfiguredUsageBudgets, UsageBudgetLimit};
 use unstuck_core::{SessionId, Timestamp};
 use unstuck_store::{CostGroupBy, SpendingQuery, Store};
 
 use super::error::RunError;
 
 /// Returns the limit of each unit.
-fn allowance_limits(allowance: UsageLimit) -> impl Iterator<Item = (BudgetUnit, f64)> {
+fn allowance_limits(allowance: UsageBudgetLimit) -> impl Iterator<Item = (BudgetUnit, f64)> {
     #[expect(
         clippy::cast_precision_loss,
         reason = "a number of tokens, compared roughly"
@@ -43,12 +43,12 @@ impl BudgetUsage {
 
 /// Checks the usage against the budgets.
 pub(super) struct BudgetTracker<'a> {
-    budget: UsageBudget,
+    budget: ConfiguredUsageBudgets,
     store: &'a Store,
 }
 
 impl<'a> BudgetTracker<'a> {
-    pub(super) fn new(budget: UsageBudget, store: &'a Store) -> Self {
+    pub(super) fn new(budget: ConfiguredUsageBudgets, store: &'a Store) -> Self {
         Self { budget, store }
     }
 
@@ -71,7 +71,7 @@ impl<'a> BudgetTracker<'a> {
         let mut limits: Vec<_> = per_run
             .map(|one| limit(BudgetScope::Run, own, one))
             .collect();
-        if self.budget.per_day != UsageLimit::default() {
+        if self.budget.per_day != UsageBudgetLimit::default() {
             let used = self.usage_since(now.start_of_day()).await?;
             let per_day = allowance_limits(self.budget.per_day);
             limits.extend(per_day.map(|one| limit(BudgetScope::Day, used, one)));

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use unstuck_core::agent::{CommandBuildError, CommandRewriteError};
-use unstuck_core::pipeline::RoleChange;
+use unstuck_core::pipeline::RoleConfigChange;
 use unstuck_core::recovery_plan::PromptNoteError;
 use unstuck_core::{RunId, Timestamp};
 use unstuck_store::StoreError;
@@ -72,7 +72,7 @@ pub enum RunError {
         /// The run.
         run: RunId,
         /// The changes.
-        changes: Vec<RoleChange>,
+        changes: Vec<RoleConfigChange>,
     },
     /// The run cannot continue until a budget escalation is answered.
     #[error("run {run} needs your input: {reason}")]
@@ -140,7 +140,7 @@ impl RunError {
 }
 
 /// Describes the changes in one sentence.
-fn describe_changes(changes: &[RoleChange]) -> String {
+fn describe_changes(changes: &[RoleConfigChange]) -> String {
     let told = changes.iter().map(|change| {
         let what = change.descriptions.join("; ");
         match &change.role {

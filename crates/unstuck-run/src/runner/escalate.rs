@@ -2,9 +2,11 @@
 
 use unstuck_core::Timestamp;
 use unstuck_core::command_policy::sanitize;
-use unstuck_core::decision::{CostEstimate, EscalationReason, ProposedAction, RetryCapability};
+use unstuck_core::decision::{
+    CostEstimate, EscalationReason, ProposedAction, RetryChangeCapability,
+};
 use unstuck_core::escalation::{
-    self, AnswerOption, AnswerOptionsInput, EscalationDeadline, EscalationDetails, NextModel,
+    self, AnswerOption, AnswerOptionsContext, EscalationDeadline, EscalationDetails, StrongerModel,
 };
 use unstuck_core::event::{EscalationKind, EscalationOpened, EscalationResolved};
 use unstuck_core::recovery_plan::shell_quote;
@@ -16,7 +18,7 @@ use super::resume::ResumedSettings;
 use super::session_event_log::SessionEventLog;
 use super::session_runner::SessionRunner;
 use super::stored_stdin::StoredStdin;
-use crate::process::StdinContents;
+use crate::process::KnownStdinContents;
 
 impl SessionRunner<'_> {
     /// Escalates to a human, with all known details.
@@ -63,9 +65,9 @@ impl SessionRunner<'_> {
         let kind = EscalationKind::RecoveryApprovalRequired;
         let reason = settings_changed_reason(&settings.held);
         let asking = EscalationDraft::without_failure(kind, EscalationReason::Trust, reason);
-        let circumstances = AnswerOptionsInput {
+        let circumstances = AnswerOptionsContext {
             settings: settings.held.len(),
-            ..AnswerOptionsInput::default()
+            ..AnswerOptionsContext::default()
         };
         let doing = display_command(&log.recovery().spec().command);
         let patience = self.deadline_policy;
@@ -105,7 +107,7 @@ impl SessionRunner<'_> {
                 .with_view(|run| Some(run.repairs.get(id)?.proposed.command.clone()))
         });
         let from = recovery.model();
-        let next = from.filter(|_| can.has(RetryCapability::Model));
+        let next = from.filter(|_| can.has(RetryChangeCapability::Model));
         let next = next.and_then(|from| Some((from, self.suggested_model(asking, from)?)));
         let estimate = next
             .as_ref()
@@ -113,15 +115,15 @@ impl SessionRunner<'_> {
         let unrepeatable = self.unrepeatable_reason(log);
         let choices = escalation::answer_options(
             asking.why,
-            &AnswerOptionsInput {
+            &AnswerOptionsContext {
                 repair: command.as_deref(),
                 role: log.role_instance().map(|part| part.role.as_str()),
                 iterations: None,
                 settings: 0,
                 budget: asking.budget.as_ref(),
                 is_unrepeatable: unrepeatable.is_some(),
-                accepts_message: can.has(RetryCapability::Prompt),
-                model: next.as_ref().map(|(from, to)| NextModel {
+                accepts_message: can.has(RetryChangeCapability::Prompt),
+                model: next.as_ref().map(|(from, to)| StrongerModel {
                     from,
                     to,
                     cost: estimate.as_ref().and_then(CostEstimate::usd),
@@ -183,7 +185,7 @@ impl SessionRunner<'_> {
         if let Some(why) = &recovery.spec().unrepeatable_reason {
             return Some(why.clone());
         }
-        let is_lost = self.stdin.contents() == StdinContents::TooLarge;
+        let is_lost = self.stdin.contents() == KnownStdinContents::TooLarge;
         if self.role.is_some() || (log.options().wait && !is_lost) {
             return None;
         }

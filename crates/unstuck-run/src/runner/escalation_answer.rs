@@ -6,10 +6,12 @@ use unstuck_core::event::{
     ApprovalSource, EscalationOpened, EscalationResolved, Event, ModelSwitched, RepairApproved,
 };
 use unstuck_core::{RunId, SessionId, Timestamp};
-use unstuck_store::{AnswerGuard, Append, EscalationFilter, EscalationRow, StoreError};
+use unstuck_store::{
+    EscalationAnswerPrecondition, EscalationFilter, EscalationRow, RunEventBatch, StoreError,
+};
 
 use super::error::RunError;
-use super::notify_hook::EventWriter;
+use super::notify_hook::NotifyingEventWriter;
 
 /// A human's answer to an escalation.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +26,7 @@ pub struct HumanAnswer<'a> {
 
 /// Records an answer to an escalation. Returns an error if it is already answered or if its details have changed.
 pub async fn record_answer(
-    scribe: &EventWriter<'_>,
+    scribe: &NotifyingEventWriter<'_>,
     question: &EscalationRow,
     said: &HumanAnswer<'_>,
     now: Timestamp,
@@ -34,7 +36,7 @@ pub async fn record_answer(
 
 /// Records an answer together with further changes to the next attempt.
 pub async fn record_answer_with_changes(
-    scribe: &EventWriter<'_>,
+    scribe: &NotifyingEventWriter<'_>,
     question: &EscalationRow,
     said: &HumanAnswer<'_>,
     changes: &[ConcreteAttemptChange],
@@ -57,7 +59,7 @@ pub async fn record_answer_with_changes(
 /// Returns answers for the other roles of the run that stopped at the same budget: one approval raises it for all of
 /// them.
 async fn answers_for_same_budget(
-    scribe: &EventWriter<'_>,
+    scribe: &NotifyingEventWriter<'_>,
     question: &EscalationRow,
     resolved: &EscalationResolved,
 ) -> Result<Vec<EscalationResolved>, RunError> {
@@ -99,7 +101,7 @@ pub struct SessionRetryRequest<'a> {
 
 /// Records a retry request; the process that resumes the run makes the attempt.
 pub async fn request_retry(
-    scribe: &EventWriter<'_>,
+    scribe: &NotifyingEventWriter<'_>,
     wanted: &SessionRetryRequest<'_>,
     now: Timestamp,
 ) -> Result<(), RunError> {
@@ -118,14 +120,14 @@ pub async fn request_retry(
     };
     let events = [Event::from(resolved)].into_iter().chain(moved);
     scribe
-        .append(Append::new(wanted.run.clone(), now, events))
+        .append(RunEventBatch::new(wanted.run.clone(), now, events))
         .await?;
     Ok(())
 }
 
 /// Applies the default answer to every expired escalation and returns those escalations.
 pub async fn expire_escalations(
-    scribe: &EventWriter<'_>,
+    scribe: &NotifyingEventWriter<'_>,
     filter: &EscalationFilter,
     now: Timestamp,
 ) -> Result<Vec<EscalationRow>, RunError> {
@@ -157,7 +159,7 @@ pub async fn expire_escalations(
 
 /// Records the default answer of an expired escalation.
 pub(super) async fn record_default_answer(
-    scribe: &EventWriter<'_>,
+    scribe: &NotifyingEventWriter<'_>,
     run: &RunId,
     asked: &EscalationOpened,
     answer: EscalationAnswer,
@@ -176,7 +178,7 @@ pub(super) async fn record_default_answer(
 }
 
 async fn append_answer(
-    scribe: &EventWriter<'_>,
+    scribe: &NotifyingEventWriter<'_>,
     run: &RunId,
     asked: &EscalationOpened,
     resolved: EscalationResolved,
@@ -190,11 +192,11 @@ async fn append_answer(
     let events = [Event::from(resolved)].into_iter();
     let events = events.chain(approved.map(Event::from)).chain(moved);
     let events = events.chain(others.into_iter().map(Event::from));
-    let answers = AnswerGuard {
+    let answers = EscalationAnswerPrecondition {
         escalation: asked.id.clone(),
         hash: asked.details.hash.clone(),
     };
-    let append = Append::new(run.clone(), now, events).with_answer_guard(answers);
+    let append = RunEventBatch::new(run.clone(), now, events).with_answer_guard(answers);
     scribe.append(append).await?;
     Ok(())
 }

@@ -2,17 +2,17 @@
 
 use unstuck_core::decision::{CostEstimate, EscalationReason, ProposedAction};
 use unstuck_core::escalation::{
-    self, AnswerOptionsInput, EscalationDeadlinePolicy, EscalationDetails,
+    self, AnswerOptionsContext, EscalationDeadlinePolicy, EscalationDetails,
 };
 use unstuck_core::event::{BudgetReached, EscalationKind};
 use unstuck_core::project_settings_snapshot::ProjectSettingChange;
-use unstuck_core::{Kind, Timestamp};
+use unstuck_core::{FailureKind, Timestamp};
 
 /// The draft of a session's escalation.
 pub(super) struct EscalationDraft {
     pub(super) escalation_kind: EscalationKind,
     pub(super) why: EscalationReason,
-    pub(super) kind: Kind,
+    pub(super) kind: FailureKind,
     pub(super) reason: String,
     pub(super) proposed: Option<ProposedAction>,
     pub(super) cost: Option<CostEstimate>,
@@ -30,7 +30,7 @@ impl EscalationDraft {
         Self {
             escalation_kind,
             why,
-            kind: Kind::None,
+            kind: FailureKind::None,
             reason,
             proposed: None,
             cost: None,
@@ -64,7 +64,7 @@ pub(super) fn settings_changed_reason(changes: &[ProjectSettingChange]) -> Strin
 pub(super) fn run_escalation_details(
     asking: &EscalationDraft,
     doing: String,
-    circumstances: &AnswerOptionsInput<'_>,
+    circumstances: &AnswerOptionsContext<'_>,
     patience: &EscalationDeadlinePolicy,
     now: Timestamp,
 ) -> EscalationDetails {

@@ -2,18 +2,18 @@
 
 use std::borrow::Cow;
 
-use unstuck_core::agent::{Agent, AgentOutput};
+use unstuck_core::agent::{Agent, ParsedAgentOutput};
 use unstuck_core::duration::to_millis;
 use unstuck_core::event::{
-    AttemptCause, AttemptEnd, AttemptFailed, AttemptSucceeded, AttemptUsage, FailedCheck,
-    FinishReason, LastApiCall, OutputExcerpt,
+    AttemptEnd, AttemptFailed, AttemptSucceeded, AttemptUsage, FailedCheck, FinishReason,
+    LastApiCall, OutputExcerpt, RetryCause,
 };
 use unstuck_core::failure::LossyText;
 use unstuck_core::loop_detection::{LoopSignal, detect_question_answer};
 use unstuck_core::recovery_plan::shell_quote;
 use unstuck_core::{
-    Category, Classifier, ClockReading, Diagnosis, Event, Failure, FailureLayer, Kind, SessionId,
-    Timestamp,
+    Category, Classifier, ClockReading, Diagnosis, Event, Failure, FailureKind, FailureLayer,
+    SessionId, Timestamp,
 };
 
 use super::check_outcome::CheckOutcome;
@@ -21,14 +21,14 @@ use super::excerpt::{MAX_EXCERPT_BYTES, tail_excerpt};
 use super::knowledge::RunKnowledgeBase;
 use super::merge_diagnosis::{is_api_failure, merge_diagnoses};
 use super::output_tee::StreamTimestamps;
-use super::run_request::AttemptOptions;
-use crate::process::{ChildExitStatus, ProcessResult, TimeLimit};
+use super::run_request::RunAttemptOptions;
+use crate::process::{ChildExitStatus, ProcessResult, ReachedTimeLimit};
 
 /// The facts by which an attempt is evaluated.
 pub(super) struct AttemptFacts<'a> {
     pub(super) session: &'a SessionId,
     pub(super) number: u32,
-    pub(super) retry_with: Option<AttemptCause>,
+    pub(super) retry_with: Option<RetryCause>,
     pub(super) model: Option<String>,
     pub(super) command: &'a [String],
     /// Its standard input, if it was built for the attempt.
@@ -36,7 +36,7 @@ pub(super) struct AttemptFacts<'a> {
     /// The conversation that the agent was to use.
     pub(super) conversation: Option<String>,
     pub(super) agent: Option<&'a Agent>,
-    pub(super) options: &'a AttemptOptions,
+    pub(super) options: &'a RunAttemptOptions,
     pub(super) ended: &'a ProcessResult,
     /// The result of the check command, if there is one.
     pub(super) check: Option<&'a CheckOutcome>,
@@ -120,7 +120,7 @@ impl AttemptFacts<'_> {
         &self,
         knowledge: RunKnowledgeBase<'_>,
         now: &ClockReading,
-        report: Option<&AgentOutput>,
+        report: Option<&ParsedAgentOutput>,
         text: &str,
         (stdout, stderr): (&str, &str),
     ) -> Event {
@@ -141,7 +141,7 @@ impl AttemptFacts<'_> {
         }
         if self.has_lost_conversation(stdout, stderr) {
             let said = "the conversation to resume no longer exists";
-            let kind = Kind::InvalidArguments;
+            let kind = FailureKind::InvalidArguments;
             let diagnosis =
                 Diagnosis::from_observation(kind, FailureLayer::Agent, "lost_conversation", said);
             return attempt_failed_event(end, diagnosis, Vec::new(), (stdout, stderr), None);
@@ -156,7 +156,7 @@ impl AttemptFacts<'_> {
             None => {
                 let own = self.diagnose(&failure, text, knowledge.classifier(), now);
                 let own = match own.kind {
-                    Kind::Unknown => self.unusable_response().unwrap_or(own),
+                    FailureKind::Unknown => self.unusable_response().unwrap_or(own),
                     _ => own,
                 };
                 merge_diagnoses(own, self.gateway_failure(), self.is_gateway_failure_cause())
@@ -165,7 +165,8 @@ impl AttemptFacts<'_> {
         if self.is_certain(diagnosis.kind, text, !failure.validation_errors.is_empty()) {
             diagnosis.confidence = 1.0;
         }
-        let is_fine = diagnosis.kind == Kind::None || self.has_recovered_from(&diagnosis, &failure);
+        let is_fine =
+            diagnosis.kind == FailureKind::None || self.has_recovered_from(&diagnosis, &failure);
         if is_fine && self.ended.status.is_success() {
             return attempt_succeeded_event(end, diagnosis.truncated || cut);
         }
@@ -190,7 +191,7 @@ impl AttemptFacts<'_> {
         let diagnosis = classifier.diagnose(failure, now);
         let in_text = |agent: &Agent| agent.file().output.failures_in_text;
         let is_empty = self.agent.is_some() && text.trim().is_empty();
-        if diagnosis.kind != Kind::None || !(is_empty || self.agent.is_some_and(in_text)) {
+        if diagnosis.kind != FailureKind::None || !(is_empty || self.agent.is_some_and(in_text)) {
             return diagnosis;
         }
         let printed = self.times.stdout.last_output_at().map(|at| (0, at));
@@ -216,7 +217,7 @@ impl AttemptFacts<'_> {
     }
 
     /// Returns the evidence that an agent which ended well has no answer: its last API call, or truncated output.
-    fn incomplete_end(&self, report: Option<&AgentOutput>) -> Option<Diagnosis> {
+    fn incomplete_end(&self, report: Option<&ParsedAgentOutput>) -> Option<Diagnosis> {
         let agent = self.agent.filter(|_| self.is_headless)?;
         if !self.ended.status.is_success() || self.ended.timed_out.is_some() {
             return None;
@@ -237,7 +238,7 @@ impl AttemptFacts<'_> {
                     ..trouble.clone()
                 });
                 let said = "the last API call failed, but the agent exited with code 0";
-                let kind = last.kind.unwrap_or(Kind::CliCrash);
+                let kind = last.kind.unwrap_or(FailureKind::CliCrash);
                 return own.or_else(|| observed(kind, "last_call", said));
             }
             if let Some(useless) = self.unusable_response() {
@@ -247,7 +248,7 @@ impl AttemptFacts<'_> {
         let is_unfinished = report.is_some_and(|report| report.is_unfinished);
         let said = "the output ends before the agent finished";
         is_unfinished
-            .then(|| observed(Kind::CliCrash, "unfinished", said))
+            .then(|| observed(FailureKind::CliCrash, "unfinished", said))
             .flatten()
     }
 
@@ -261,8 +262,11 @@ impl AttemptFacts<'_> {
             Some(FinishReason::Refusal | FinishReason::ContentFilter)
         );
         let (kind, said) = match (refused, last.is_empty) {
-            (true, _) => (Kind::ContentFilter, "the last API response was a refusal"),
-            (false, true) => (Kind::EmptyOutput, "the last API response was empty"),
+            (true, _) => (
+                FailureKind::ContentFilter,
+                "the last API response was a refusal",
+            ),
+            (false, true) => (FailureKind::EmptyOutput, "the last API response was empty"),
             (false, false) => return None,
         };
         Some(Diagnosis::from_observation(
@@ -319,11 +323,13 @@ impl AttemptFacts<'_> {
     }
 
     /// Returns true if unstuck itself observed what the diagnosis says and does not depend on text.
-    fn is_certain(&self, kind: Kind, text: &str, checked: bool) -> bool {
+    fn is_certain(&self, kind: FailureKind, text: &str, checked: bool) -> bool {
         match kind {
-            Kind::Timeout => self.ended.timed_out.is_some(),
-            Kind::EmptyOutput => self.ended.status.is_success() && text.trim().is_empty(),
-            Kind::MissingSections | Kind::FormatValidation | Kind::DiffParseError => checked,
+            FailureKind::Timeout => self.ended.timed_out.is_some(),
+            FailureKind::EmptyOutput => self.ended.status.is_success() && text.trim().is_empty(),
+            FailureKind::MissingSections
+            | FailureKind::FormatValidation
+            | FailureKind::DiffParseError => checked,
             _ => false,
         }
     }
@@ -433,7 +439,7 @@ impl AttemptFacts<'_> {
         diagnosis
     }
 
-    fn usage(&self, report: Option<&AgentOutput>) -> AttemptUsage {
+    fn usage(&self, report: Option<&ParsedAgentOutput>) -> AttemptUsage {
         let told = report.cloned().unwrap_or_default();
         let is_told = told.cost_usd.is_some() || told.tokens.is_some();
         let is_counted =
@@ -448,7 +454,7 @@ impl AttemptFacts<'_> {
         }
     }
 
-    fn attempt_end(&self, report: Option<&AgentOutput>) -> AttemptEnd {
+    fn attempt_end(&self, report: Option<&ParsedAgentOutput>) -> AttemptEnd {
         let ended = self.ended;
         let (exit_code, signal) = match ended.status {
             ChildExitStatus::Signaled(signal) => (None, Some(signal)),
@@ -460,8 +466,8 @@ impl AttemptFacts<'_> {
             exit_code,
             signal,
             limit: ended.timed_out.map(|limit| match limit {
-                TimeLimit::Timeout => "timeout".into(),
-                TimeLimit::IdleTimeout => "idle_timeout".into(),
+                ReachedTimeLimit::Timeout => "timeout".into(),
+                ReachedTimeLimit::IdleTimeout => "idle_timeout".into(),
             }),
             duration_ms: to_millis(ended.duration),
             stdout_bytes: ended.stdout.total(),

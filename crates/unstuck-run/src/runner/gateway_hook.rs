@@ -9,7 +9,7 @@ use unstuck_core::{Diagnosis, RetryPolicy, RunId, SessionId, Timestamp};
 
 /// An attempt that is about to begin.
 #[derive(Debug, Clone, Copy)]
-pub struct AttemptInfo<'a> {
+pub struct UpcomingAttemptInfo<'a> {
     /// Its run.
     pub run: &'a RunId,
     /// Its session.
@@ -37,7 +37,7 @@ pub struct AttemptInfo<'a> {
 /// Attaches gateways to attempts.
 pub trait GoBetween {
     /// Attaches a gateway to an attempt; `None` if it is not needed or not possible.
-    fn attach(&self, errand: &AttemptInfo<'_>) -> Option<Box<dyn GatewayAttachment>>;
+    fn attach(&self, errand: &UpcomingAttemptInfo<'_>) -> Option<Box<dyn GatewayAttachment>>;
 }
 
 /// A gateway attached to one attempt.

@@ -12,7 +12,7 @@ use unstuck_core::RunId;
 use unstuck_core::event::InterruptionCause;
 
 use super::reporter::SessionReporter;
-use crate::process::{StopRequest, StopRequestSignal};
+use crate::process::{AttemptStopRequest, StopRequestUnixSignal};
 
 /// The reason why a run was stopped early.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(super) struct Interruption {
 impl Interruption {
     /// Returns the reason of a stop: a signal, output that cannot be written, a closed reader, or Ctrl-C.
     pub(super) fn new(
-        stop: StopRequest,
+        stop: AttemptStopRequest,
         reporter: &dyn SessionReporter,
         state: &Path,
         run: &RunId,
@@ -42,16 +42,16 @@ impl Interruption {
     }
 
     /// Returns the reason of a stop by a signal; a stop request file means that a human asked for it by name.
-    pub(super) fn by_signal(cause: StopRequestSignal, state: &Path, run: &RunId) -> Self {
+    pub(super) fn by_signal(cause: StopRequestUnixSignal, state: &Path, run: &RunId) -> Self {
         match cause {
-            StopRequestSignal::Interrupt => Self::by_person(),
+            StopRequestUnixSignal::Interrupt => Self::by_person(),
             _ if is_stop_requested(state, run) => Self::by_person(),
-            StopRequestSignal::Terminate => Self {
+            StopRequestUnixSignal::Terminate => Self {
                 by: InterruptionCause::Sigterm,
                 reason: "terminated by SIGTERM".to_owned(),
                 exit_code: 143,
             },
-            StopRequestSignal::HangUp => Self {
+            StopRequestUnixSignal::HangUp => Self {
                 by: InterruptionCause::Sighup,
                 reason: "terminated by SIGHUP".to_owned(),
                 exit_code: 129,

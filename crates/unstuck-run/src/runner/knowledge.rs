@@ -7,7 +7,7 @@ use unstuck_core::knowledge::RecoveryKnowledge;
 use unstuck_core::recovery_plan::PromptNoteTemplates;
 
 /// A source of knowledge, including the user's own additions.
-pub trait RunKnowledgeSource {
+pub trait RunKnowledgeProvider {
     /// Returns the classifier of failures.
     fn classifier(&self) -> &Classifier;
 
@@ -28,7 +28,7 @@ pub trait RunKnowledgeSource {
 #[derive(Clone, Copy)]
 pub struct RunKnowledgeBase<'a> {
     /// The source of the knowledge.
-    pub source: &'a dyn RunKnowledgeSource,
+    pub source: &'a dyn RunKnowledgeProvider,
     /// The strategies of a role, if it has its own.
     pub own_playbook: Option<&'a RecoveryKnowledge>,
     /// The version of the knowledge.

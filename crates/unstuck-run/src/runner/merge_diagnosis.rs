@@ -1,33 +1,37 @@
 //! Merges the diagnosis of the agent's output with that of the gateway: the better one is used.
 
-use unstuck_core::{Diagnosis, Kind};
+use unstuck_core::{Diagnosis, FailureKind};
 
 /// Limits: a later kind is more specific, and an agent may know more than its API response says.
-const LIMIT_KINDS: [Kind; 3] = [Kind::RateLimit, Kind::RateLimitTimed, Kind::QuotaExhausted];
+const LIMIT_KINDS: [FailureKind; 3] = [
+    FailureKind::RateLimit,
+    FailureKind::RateLimitTimed,
+    FailureKind::QuotaExhausted,
+];
 /// Kinds of failures of API calls.
-const API_KINDS: [Kind; 12] = [
-    Kind::RateLimit,
-    Kind::RateLimitTimed,
-    Kind::ServerOverloaded,
-    Kind::ServerError,
-    Kind::Timeout,
-    Kind::NetworkError,
-    Kind::ContextLimit,
-    Kind::InvalidRequest,
-    Kind::ModelNotFound,
-    Kind::AuthRequired,
-    Kind::AuthExpired,
-    Kind::QuotaExhausted,
+const API_KINDS: [FailureKind; 12] = [
+    FailureKind::RateLimit,
+    FailureKind::RateLimitTimed,
+    FailureKind::ServerOverloaded,
+    FailureKind::ServerError,
+    FailureKind::Timeout,
+    FailureKind::NetworkError,
+    FailureKind::ContextLimit,
+    FailureKind::InvalidRequest,
+    FailureKind::ModelNotFound,
+    FailureKind::AuthRequired,
+    FailureKind::AuthExpired,
+    FailureKind::QuotaExhausted,
 ];
 /// Outages, which agents often confuse.
-const OUTAGE_KINDS: [Kind; 3] = [
-    Kind::NetworkError,
-    Kind::ServerError,
-    Kind::ServerOverloaded,
+const OUTAGE_KINDS: [FailureKind; 3] = [
+    FailureKind::NetworkError,
+    FailureKind::ServerError,
+    FailureKind::ServerOverloaded,
 ];
 
 /// Returns true if the failure is one of an API call.
-pub(super) fn is_api_failure(kind: Kind) -> bool {
+pub(super) fn is_api_failure(kind: FailureKind) -> bool {
     API_KINDS.contains(&kind)
 }
 
@@ -47,7 +51,7 @@ pub(super) fn merge_diagnoses(
     };
     match seen.filter(counts) {
         // An agent that timed out had too much to do; one whose API was silent had not, and its conversation continues.
-        Some(seen) if seen.kind == Kind::Timeout => seen.clone(),
+        Some(seen) if seen.kind == FailureKind::Timeout => seen.clone(),
         Some(seen) => Diagnosis {
             layer: own.layer,
             ..seen.clone()
@@ -58,17 +62,19 @@ pub(super) fn merge_diagnoses(
 
 /// Returns true if only the agent knows when a limit resets.
 fn has_own_reset_time(own: &Diagnosis, seen: &Diagnosis) -> bool {
-    own.kind == Kind::RateLimitTimed && seen.kind == Kind::RateLimit && seen.retry_after.is_none()
+    own.kind == FailureKind::RateLimitTimed
+        && seen.kind == FailureKind::RateLimit
+        && seen.retry_after.is_none()
 }
 
-fn is_vague(kind: Kind) -> bool {
-    matches!(kind, Kind::Unknown | Kind::None)
+fn is_vague(kind: FailureKind) -> bool {
+    matches!(kind, FailureKind::Unknown | FailureKind::None)
 }
 
-fn is_more_specific(seen: Kind, own: Kind) -> bool {
+fn is_more_specific(seen: FailureKind, own: FailureKind) -> bool {
     let says_nothing = matches!(
         own,
-        Kind::Unknown | Kind::None | Kind::EmptyOutput | Kind::CliCrash
+        FailureKind::Unknown | FailureKind::None | FailureKind::EmptyOutput | FailureKind::CliCrash
     );
     let place = |kind| LIMIT_KINDS.iter().position(|one| *one == kind);
     let is_later = match (place(own), place(seen)) {
@@ -77,8 +83,8 @@ fn is_more_specific(seen: Kind, own: Kind) -> bool {
     };
     // Of a silent API, an agent sees only the error that ended its call: a 504, or a closed connection. The reverse
     // does not hold: an agent's own timeout may be that of its task.
-    let is_outage =
-        OUTAGE_KINDS.contains(&own) && (OUTAGE_KINDS.contains(&seen) || seen == Kind::Timeout);
+    let is_outage = OUTAGE_KINDS.contains(&own)
+        && (OUTAGE_KINDS.contains(&seen) || seen == FailureKind::Timeout);
     seen == own || says_nothing || is_later || is_outage
 }
 
@@ -96,23 +102,23 @@ mod tests {
     #[test]
     fn gateway_diagnosis_wins_over_an_unknown_or_less_specific_one() {
         for (seen, own) in [
-            (Kind::ServerOverloaded, Kind::Unknown),
-            (Kind::RateLimitTimed, Kind::RateLimit),
-            (Kind::QuotaExhausted, Kind::RateLimit),
-            (Kind::ServerOverloaded, Kind::ServerError),
-            (Kind::ServerError, Kind::ServerOverloaded),
-            (Kind::AuthExpired, Kind::EmptyOutput),
-            (Kind::RateLimit, Kind::RateLimit),
-            (Kind::Timeout, Kind::ServerError),
-            (Kind::Timeout, Kind::NetworkError),
+            (FailureKind::ServerOverloaded, FailureKind::Unknown),
+            (FailureKind::RateLimitTimed, FailureKind::RateLimit),
+            (FailureKind::QuotaExhausted, FailureKind::RateLimit),
+            (FailureKind::ServerOverloaded, FailureKind::ServerError),
+            (FailureKind::ServerError, FailureKind::ServerOverloaded),
+            (FailureKind::AuthExpired, FailureKind::EmptyOutput),
+            (FailureKind::RateLimit, FailureKind::RateLimit),
+            (FailureKind::Timeout, FailureKind::ServerError),
+            (FailureKind::Timeout, FailureKind::NetworkError),
         ] {
             assert!(is_more_specific(seen, own), "{seen} {own}");
         }
         for (seen, own) in [
-            (Kind::RateLimit, Kind::RateLimitTimed),
-            (Kind::ServerError, Kind::TestFailure),
-            (Kind::RateLimit, Kind::ServerError),
-            (Kind::ServerError, Kind::Timeout),
+            (FailureKind::RateLimit, FailureKind::RateLimitTimed),
+            (FailureKind::ServerError, FailureKind::TestFailure),
+            (FailureKind::RateLimit, FailureKind::ServerError),
+            (FailureKind::ServerError, FailureKind::Timeout),
         ] {
             assert!(!is_more_specific(seen, own), "{seen} {own}");
         }
@@ -136,7 +142,10 @@ mod tests {
         let now = ClockReading::utc(Timestamp::from_seconds(0));
         let silent = Failure::api("openai").with_stderr("Request timed out: no answer within 8s");
         let seen = classify(&silent, &now);
-        assert_eq!((own.kind, seen.kind), (Kind::Timeout, Kind::Timeout));
+        assert_eq!(
+            (own.kind, seen.kind),
+            (FailureKind::Timeout, FailureKind::Timeout)
+        );
         let chosen = merge_diagnoses(own, Some(&seen), true);
         assert_eq!(
             (chosen.layer, chosen.level),
@@ -160,7 +169,7 @@ mod tests {
                 let chosen = merge_diagnoses(own.clone(), Some(&seen), is_cause);
                 assert_eq!(
                     (chosen.kind, chosen.layer),
-                    (Kind::Timeout, FailureLayer::Api),
+                    (FailureKind::Timeout, FailureLayer::Api),
                     "{screen}"
                 );
             }
@@ -187,7 +196,7 @@ mod tests {
             );
         }
         let (mut own, seen) = (of("429 Too Many Requests"), of("429 Too Many Requests"));
-        own.kind = Kind::RateLimitTimed;
+        own.kind = FailureKind::RateLimitTimed;
         own.retry_after = Some(std::time::Duration::from_secs(5400));
         assert_eq!(
             merge_diagnoses(own.clone(), Some(&seen), true),

@@ -45,7 +45,7 @@ mod steps_for_agent;
 mod stored_stdin;
 mod wait;
 
-pub use abort::{RunEnder, why_not_resumable};
+pub use abort::{RunAborter, why_not_resumable};
 pub use agent_answer_file::{resolve_target, write_atomically};
 pub use child_supervisor_pool::ChildSupervisorPool;
 pub use error::RunError;
@@ -53,20 +53,20 @@ pub use escalation_answer::{
     HumanAnswer, SessionRetryRequest, expire_escalations, record_answer,
     record_answer_with_changes, request_retry,
 };
-pub use gateway_hook::{AttemptInfo, GatewayAttachment, GoBetween};
+pub use gateway_hook::{GatewayAttachment, GoBetween, UpcomingAttemptInfo};
 pub use interruption::{clear_stop_request, request_stop};
-pub use knowledge::{RunKnowledgeBase, RunKnowledgeSource};
-pub use notify_hook::{EventWriter, NotificationBuilder};
+pub use knowledge::{RunKnowledgeBase, RunKnowledgeProvider};
+pub use notify_hook::{NotificationBuilder, NotifyingEventWriter};
 pub use os_text_escape::{escape, unescape};
 pub use repair::{
-    RepairCatalogSource, RepairCoordinator, RepairMode, RepairSettings, SharedRepairContext,
+    RepairCatalogProvider, RepairCoordinator, RepairMode, RepairSettings, SharedRepairContext,
     before_repair_label,
 };
-pub use reporter::{OutputChannel, RunReporter, SessionReporter, SessionWait};
+pub use reporter::{OutputChannel, PipelineReporter, SessionReporter, SessionWait};
 pub use resume::ResumedSettings;
 pub use retry_prompt_preview::{RetryPreviewInput, RetryPromptPreview};
-pub use role_context::{RoleContext, RoleInvocation};
+pub use role_context::{RoleAgentCommand, RoleContext};
 pub use run_lease::{current_owner, is_alive, is_held_here};
-pub use run_request::{AttemptOptions, RequestedRepairMode, RunRequest};
-pub use run_result::{ChildExit, RunResult};
+pub use run_request::{RequestedRepairMode, RunAttemptOptions, RunRequest};
+pub use run_result::{AttemptProcessExit, RunResult};
 pub use session_runner::SessionRunner;

@@ -2,7 +2,7 @@
 
 use unstuck_core::views::RunProjection;
 use unstuck_core::{Event, EventRecord, Timestamp};
-use unstuck_store::{Append, NewOutboxMessage, Store, StoreError};
+use unstuck_store::{NewOutboxMessage, RunEventBatch, Store, StoreError};
 
 /// Builds the notifications about events; they are sent elsewhere.
 pub trait NotificationBuilder: Send + Sync {
@@ -17,16 +17,16 @@ pub trait NotificationBuilder: Send + Sync {
 
 /// Writes events of runs that other processes may supervise, with their notifications.
 #[derive(Clone, Copy)]
-pub struct EventWriter<'a> {
+pub struct NotifyingEventWriter<'a> {
     /// The store.
     pub store: &'a Store,
     /// Computes the notifications; `None` if none are sent.
     pub notifier: Option<&'a dyn NotificationBuilder>,
 }
 
-impl EventWriter<'_> {
+impl NotifyingEventWriter<'_> {
     /// Writes events together with their notifications.
-    pub async fn append(&self, append: Append) -> Result<Vec<EventRecord>, StoreError> {
+    pub async fn append(&self, append: RunEventBatch) -> Result<Vec<EventRecord>, StoreError> {
         let Some(announcer) = self.notifier else {
             return self.store.append(append).await;
         };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use unstuck_core::agent::Agent;
-use unstuck_core::loop_detection::{LoopDetector, LoopLimits, LoopSignal, ToolResultCounter};
+use unstuck_core::loop_detection::{AgentLoopLimits, LoopDetector, LoopSignal, ToolResultCounter};
 use unstuck_core::redact::Redactor;
 use unstuck_core::{SessionState, Timestamp};
 
@@ -14,7 +14,7 @@ use super::output_timestamps::OutputTimestamps;
 use super::reporter::{OutputChannel, SessionReporter, SessionWait};
 use super::stored_stdin::StoredStdin;
 use crate::process::{EnterKey, OutputSink};
-use crate::run_dir::AttemptLog as Kept;
+use crate::run_dir::AttemptStreamLog as Kept;
 
 /// Largest output that is evaluated or used as a whole: 16 MiB.
 pub(super) const MAX_WHOLE_OUTPUT: usize = 16 << 20;
@@ -168,7 +168,7 @@ pub(super) struct LiveLoopDetector {
 }
 
 impl LiveLoopDetector {
-    pub(super) fn new(limits: &LoopLimits, agent: Option<&Agent>) -> Self {
+    pub(super) fn new(limits: &AgentLoopLimits, agent: Option<&Agent>) -> Self {
         Self {
             detector: LoopDetector::new(limits, agent),
             last_write: Instant::now(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use unstuck_core::decision::{CallWait, WaitPurpose};
 use unstuck_core::event::RoleInstance;
 use unstuck_core::views::RunProjection;
-use unstuck_core::{EventRecord, Kind, SessionId, SessionState, Timestamp};
+use unstuck_core::{EventRecord, FailureKind, SessionId, SessionState, Timestamp};
 
 /// One of the two output streams of a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct SessionWait {
     /// The end of the wait.
     pub until: Timestamp,
     /// The failure that it waits out, if known.
-    pub kind: Option<Kind>,
+    pub kind: Option<FailureKind>,
     /// The purpose of the wait.
     pub wait_purpose: WaitPurpose,
     /// The time at which retries end if there is no progress, if retries are bounded by time.
@@ -102,7 +102,7 @@ pub trait SessionReporter {
 }
 
 /// Receives what happens while a pipeline runs, whose role instances run in parallel.
-pub trait RunReporter: Send {
+pub trait PipelineReporter: Send {
     /// Receives output of a role instance at once and unchanged.
     fn output(&mut self, _part: &RoleInstance, _channel: OutputChannel, _bytes: &[u8]) {}
 

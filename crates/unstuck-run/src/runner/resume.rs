@@ -12,7 +12,7 @@ use unstuck_store::StoreError;
 
 use super::error::RunError;
 use super::escalation_answer;
-use super::notify_hook::EventWriter;
+use super::notify_hook::NotifyingEventWriter;
 use super::run_event_log::RunEventLog;
 use super::run_lease::{RunLease, wait_until_lost};
 use super::run_result::RunResult;
@@ -111,7 +111,7 @@ impl SessionRunner<'_> {
             if journal.is_ahead_of_store() && !journal.flush_backlog().await? {
                 continue;
             }
-            let scribe = EventWriter {
+            let scribe = NotifyingEventWriter {
                 store: self.store,
                 notifier: self.notifier,
             };
@@ -189,7 +189,7 @@ impl SessionRunner<'_> {
 
 /// Applies the default answer if an escalation has expired.
 pub(super) async fn expire_escalation(
-    scribe: &EventWriter<'_>,
+    scribe: &NotifyingEventWriter<'_>,
     run: &RunId,
     asked: &EscalationOpened,
     now: Timestamp,

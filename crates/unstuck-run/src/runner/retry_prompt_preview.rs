@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use unstuck_core::agent::Invocation;
-use unstuck_core::decision::{ConcreteAttemptChange, RetryCapability};
+use unstuck_core::agent::ParsedAgentCommandLine;
+use unstuck_core::decision::{ConcreteAttemptChange, RetryChangeCapability};
 use unstuck_core::event::{EscalationResolved, SessionId, VERSION};
 use unstuck_core::{Event, EventRecord, SessionState, Timestamp};
 
@@ -12,7 +12,7 @@ use super::attempt_command::{
     AttemptCommandBuilder, ContinuationContext, capabilities, original_prompt,
 };
 use super::error::RunError;
-use super::knowledge::RunKnowledgeSource;
+use super::knowledge::RunKnowledgeProvider;
 use super::stored_stdin::StoredStdin;
 use crate::run_dir;
 
@@ -38,7 +38,7 @@ pub struct RetryPromptPreview {
 /// The inputs from which the prompt of a retry is previewed.
 pub struct RetryPreviewInput<'a> {
     /// The source of the knowledge.
-    pub knowledge_source: &'a dyn RunKnowledgeSource,
+    pub knowledge_source: &'a dyn RunKnowledgeProvider,
     /// The state directory.
     pub state: &'a Path,
     /// The root directory of the project.
@@ -99,7 +99,7 @@ impl RetryPreviewInput<'_> {
                 let input = input.and_then(|bytes| String::from_utf8(bytes).ok());
                 let read = |agent| {
                     original_prompt(
-                        &Invocation::parse(agent, &spec.command),
+                        &ParsedAgentCommandLine::parse(agent, &spec.command),
                         spec,
                         input.as_deref(),
                     )
@@ -126,8 +126,8 @@ impl RetryPreviewInput<'_> {
             continues: plan.resume.is_some(),
             model: then.model().map(str::to_owned),
             timeout: plan.timeout,
-            accepts_prompt: can.has(RetryCapability::Prompt),
-            accepts_model: can.has(RetryCapability::Model),
+            accepts_prompt: can.has(RetryChangeCapability::Prompt),
+            accepts_model: can.has(RetryChangeCapability::Model),
         })
     }
 

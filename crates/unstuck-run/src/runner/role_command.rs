@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use unstuck_core::agent::{AgentCommandInputs, ConversationStart, PromptChannel};
-use unstuck_core::decision::{RetryCapabilities, RetryCapability};
+use unstuck_core::decision::{RetryCapabilities, RetryChangeCapability};
 use unstuck_core::event::SessionSpec;
 use unstuck_core::session_state::NextAttempt;
 use unstuck_files::DirHandle;
@@ -12,7 +12,7 @@ use super::attempt_command::{
     self, AttemptCommandBuilder, AttemptCommandLine, ContinuationContext, new_conversation_id,
 };
 use super::error::RunError;
-use super::role_context::RoleInvocation;
+use super::role_context::RoleAgentCommand;
 use super::session_event_log::SessionEventLog;
 use super::session_runner::SessionRunner;
 use super::steps_for_agent::strategy_steps;
@@ -27,7 +27,7 @@ impl SessionRunner<'_> {
                 .agent
                 .call_capabilities(&role.invocation.agent_call())
                 // The steps are part of the agent's prompt.
-                .with(RetryCapability::Steps),
+                .with(RetryChangeCapability::Steps),
             None => {
                 let agent = self.agent_of(&spec.command, spec.agent.as_deref());
                 attempt_command::capabilities(agent, &spec.command)
@@ -38,7 +38,7 @@ impl SessionRunner<'_> {
     /// Returns the command line of a role's attempt.
     pub(super) fn role_command_line(
         &mut self,
-        role: &RoleInvocation,
+        role: &RoleAgentCommand,
         log: &SessionEventLog<'_, '_>,
         plan: &NextAttempt,
         since: ContinuationContext,
@@ -115,7 +115,7 @@ impl SessionRunner<'_> {
     /// Writes the prompt to a file for an agent that reads it from one.
     fn write_prompt_file(
         &self,
-        role: &RoleInvocation,
+        role: &RoleAgentCommand,
         log: &SessionEventLog<'_, '_>,
         number: u32,
         told: &str,

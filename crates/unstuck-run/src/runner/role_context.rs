@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use unstuck_core::agent::{Agent, AgentCommandInputs};
-use unstuck_core::loop_detection::LoopLimits;
+use unstuck_core::loop_detection::AgentLoopLimits;
 
 use super::budget_tracker::BudgetTracker;
 use crate::prompt::RolePromptError;
@@ -11,7 +11,7 @@ use crate::worktree::SnapshotStore;
 
 /// The command of a role before any changes.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RoleInvocation {
+pub struct RoleAgentCommand {
     /// The agent.
     pub agent: Agent,
     /// The role's own command line, for an agent that has none.
@@ -35,9 +35,9 @@ pub struct RoleInvocation {
 /// The context of a running role.
 #[derive(Clone, Copy)]
 pub struct RoleContext<'a> {
-    pub(super) invocation: &'a RoleInvocation,
+    pub(super) invocation: &'a RoleAgentCommand,
     /// Limits of the loop detection.
-    pub(super) loop_limits: &'a LoopLimits,
+    pub(super) loop_limits: &'a AgentLoopLimits,
     /// The store of work tree snapshots, if they are kept.
     pub(super) snapshots: Option<&'a SnapshotStore>,
     /// True if the warning about missing snapshots was shown.
@@ -50,7 +50,7 @@ pub struct RoleContext<'a> {
     pub(super) budget: &'a BudgetTracker<'a>,
 }
 
-impl RoleInvocation {
+impl RoleAgentCommand {
     /// Returns the inputs of the agent's command line.
     pub(super) fn agent_call(&self) -> AgentCommandInputs<'_> {
         AgentCommandInputs {

@@ -10,12 +10,12 @@ use unstuck_core::redact::Redactor;
 use unstuck_core::views::{EventWithState, RunProjection};
 use unstuck_core::{Event, EventRecord, RunId, SessionId, Timestamp};
 use unstuck_files::DirHandle;
-use unstuck_store::{Append, Store, StoreError};
+use unstuck_store::{RunEventBatch, Store, StoreError};
 
 use super::error::RunError;
 use super::notify_hook::NotificationBuilder;
 use super::run_lease::RunLease;
-use super::run_result::{ChildExit, RunResult};
+use super::run_result::{AttemptProcessExit, RunResult};
 use crate::run_dir::{self, AttemptFiles, RunDir};
 
 /// The event log of an active run.
@@ -40,7 +40,7 @@ struct RunLogState {
     /// Events written before this process resumed the run: the files may not show all of them.
     missed_by_files: Vec<EventWithState>,
     /// Events that the store could not take yet, in order.
-    backlog: Vec<Append>,
+    backlog: Vec<RunEventBatch>,
 }
 
 /// The result of an append to the log.
@@ -150,7 +150,7 @@ impl<'a> RunEventLog<'a> {
             Some(announcer) => self.with_view(|run| announcer.notifications_for(run, &events, at)),
             None => Vec::new(),
         };
-        let append = Append {
+        let append = RunEventBatch {
             run: self.run.clone(),
             at,
             events,
@@ -192,7 +192,7 @@ impl<'a> RunEventLog<'a> {
     }
 
     /// Buffers events that the store cannot take; they are in effect all the same.
-    fn buffer(&self, append: Append, store: StoreState) -> AppendOutcome {
+    fn buffer(&self, append: RunEventBatch, store: StoreState) -> AppendOutcome {
         let seq = self.known.borrow().seq;
         let numbered = append.events.iter().cloned().zip(seq + 1..);
         let events: Vec<_> = numbered
@@ -403,7 +403,7 @@ impl<'a> RunEventLog<'a> {
     pub(super) async fn close(
         self,
         end: Option<RunFinished>,
-        child: Option<ChildExit>,
+        child: Option<AttemptProcessExit>,
     ) -> Result<RunResult, RunError> {
         let unrecorded = self.unrecorded();
         let run = self.run;

@@ -31,13 +31,13 @@ pub struct RunRequest {
     /// Longest time without output in one attempt.
     pub idle_timeout: Option<Duration>,
     /// Further options of each attempt.
-    pub options: AttemptOptions,
+    pub options: RunAttemptOptions,
 }
 
 /// The options of every attempt of a run, as they are stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct AttemptOptions {
+pub struct RunAttemptOptions {
     /// The expectations of the output.
     pub expect: AnswerExpectations,
     /// A check command that must pass afterwards.
@@ -100,7 +100,7 @@ pub enum RequestedRepairMode {
     Off,
 }
 
-impl Default for AttemptOptions {
+impl Default for RunAttemptOptions {
     fn default() -> Self {
         Self {
             expect: AnswerExpectations::default(),
@@ -123,7 +123,7 @@ impl Default for AttemptOptions {
     }
 }
 
-impl AttemptOptions {
+impl RunAttemptOptions {
     /// Returns the grace period between the termination request and the kill.
     pub fn grace(&self) -> Duration {
         Duration::from_millis(self.grace_ms)

@@ -14,21 +14,21 @@ pub struct RunResult {
     /// The final event of the run.
     pub end: RunFinished,
     /// The exit of the newest attempt's process; `None` for a pipeline or if no process ran.
-    pub child: Option<ChildExit>,
+    pub child: Option<AttemptProcessExit>,
     /// Events that could not be stored because the disk was still full at the end.
     pub unrecorded: Vec<EventRecord>,
 }
 
 /// The exit of an attempt's process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct ChildExit {
+pub struct AttemptProcessExit {
     /// Its exit code, unless a signal ended it.
     pub exit_code: Option<i32>,
     /// Number of the signal that ended it.
     pub signal: Option<i32>,
 }
 
-impl From<&ChildExitStatus> for ChildExit {
+impl From<&ChildExitStatus> for AttemptProcessExit {
     fn from(status: &ChildExitStatus) -> Self {
         let signal = match status {
             ChildExitStatus::Signaled(signal) => Some(*signal),
@@ -41,7 +41,7 @@ impl From<&ChildExitStatus> for ChildExit {
     }
 }
 
-impl From<&AttemptEnd> for ChildExit {
+impl From<&AttemptEnd> for AttemptProcessExit {
     fn from(end: &AttemptEnd) -> Self {
         Self {
             exit_code: end.exit_code,

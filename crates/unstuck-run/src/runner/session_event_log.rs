@@ -8,13 +8,13 @@ use unstuck_core::event::{
     RunStarted, SessionFinished, SessionSpec, SessionStarted, VERSION,
 };
 use unstuck_core::views::SessionSummary;
-use unstuck_core::{Event, EventRecord, Failure, Kind, SessionState, Timestamp};
+use unstuck_core::{Event, EventRecord, Failure, FailureKind, SessionState, Timestamp};
 
 use super::error::RunError;
 use super::evaluate_attempt::AttemptEvaluation;
 use super::run_event_log::{AppendOutcome, RunEventLog};
-use super::run_request::AttemptOptions;
-use super::run_result::ChildExit;
+use super::run_request::RunAttemptOptions;
+use super::run_result::AttemptProcessExit;
 use crate::process::ChildExitStatus;
 use crate::worktree::{SnapshotStore, WorktreeError};
 
@@ -24,13 +24,13 @@ pub(super) struct SessionEventLog<'j, 'a> {
     recovery: SessionState,
     view: SessionSummary,
     instance: Option<RoleInstance>,
-    options: AttemptOptions,
+    options: RunAttemptOptions,
     /// The final answer of the newest attempt.
     answer: String,
     /// The complete failure of the newest attempt, if it ran in this process.
     failure: Option<Failure>,
     /// The exit of the newest attempt's process, if it ran in this process.
-    child: Option<ChildExit>,
+    child: Option<AttemptProcessExit>,
     /// The snapshot store, once it was looked for.
     snapshots: OnceCell<Option<SnapshotStore>>,
     /// The budget that stopped the newest attempt, if one did.
@@ -148,7 +148,7 @@ impl<'j, 'a> SessionEventLog<'j, 'a> {
         &self.recovery
     }
 
-    pub(super) fn options(&self) -> &AttemptOptions {
+    pub(super) fn options(&self) -> &RunAttemptOptions {
         &self.options
     }
 
@@ -221,9 +221,12 @@ impl<'j, 'a> SessionEventLog<'j, 'a> {
     }
 
     /// Returns the exit of the newest attempt's process, if known.
-    pub(super) fn child_exit(&self) -> Option<ChildExit> {
-        self.child
-            .or_else(|| self.recovery.last_attempt_end().map(ChildExit::from))
+    pub(super) fn child_exit(&self) -> Option<AttemptProcessExit> {
+        self.child.or_else(|| {
+            self.recovery
+                .last_attempt_end()
+                .map(AttemptProcessExit::from)
+        })
     }
 
     /// Returns the newest failure, if known.
@@ -325,7 +328,7 @@ impl<'j, 'a> SessionEventLog<'j, 'a> {
 
     pub(super) fn passthrough_reason(&self) -> String {
         let failed = self.recovery.last_failure();
-        if failed.is_some_and(|failed| failed.diagnosis.kind == Kind::None) {
+        if failed.is_some_and(|failed| failed.diagnosis.kind == FailureKind::None) {
             let code = self.child_exit_code(1);
             return format!("exited with code {code} without an error message; passed through");
         }
@@ -364,6 +367,6 @@ impl<'j, 'a> SessionEventLog<'j, 'a> {
     }
 }
 
-fn options_from_spec(spec: &SessionSpec) -> AttemptOptions {
+fn options_from_spec(spec: &SessionSpec) -> RunAttemptOptions {
     serde_json::from_value(spec.options.clone()).unwrap_or_default()
 }

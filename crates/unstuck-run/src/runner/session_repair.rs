@@ -12,7 +12,7 @@ use super::repair::{
 };
 use super::session_event_log::SessionEventLog;
 use super::session_runner::SessionRunner;
-use crate::process::StopRequest;
+use crate::process::AttemptStopRequest;
 
 impl SessionRunner<'_> {
     /// Selects an untried repair for the newest failure; records the proposals.
@@ -152,7 +152,7 @@ impl SessionRunner<'_> {
         for event in events::finished_events(repair, &allowed, ran, after, self.redactor) {
             log.note(self.clock.timestamp(), event);
         }
-        if *self.stop.borrow() != StopRequest::Continue {
+        if *self.stop.borrow() != AttemptStopRequest::Continue {
             self.note_interrupted(log, None);
         }
         Ok(())

@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::sync::watch;
 use unstuck_core::RunId;
-use unstuck_core::agent::{Agent, Invocation};
+use unstuck_core::agent::{Agent, ParsedAgentCommandLine};
 use unstuck_core::decision::{
-    EscalationReason, RandomDraw, RecoveryAction, Repeatable, RetryCapability,
+    EscalationReason, OperationRepeatability, RandomDraw, RecoveryAction, RetryChangeCapability,
 };
 use unstuck_core::duration::to_millis;
 use unstuck_core::escalation::EscalationDeadlinePolicy;
@@ -16,7 +16,7 @@ use unstuck_core::event::{
     DecisionMade, InterruptionCause, ModelSwitched, RunKind, RunOutcome, RunStarted, SessionSpec,
 };
 use unstuck_core::redact::Redactor;
-use unstuck_core::session_state::{DecisionContext, NextSessionStep};
+use unstuck_core::session_state::{NextSessionStep, RunnerDecisionContext};
 use unstuck_store::{Store, StoreError};
 
 use super::child_supervisor_pool::ChildSupervisorPool;
@@ -31,11 +31,11 @@ use super::reporter::SessionReporter;
 use super::role_context::RoleContext;
 use super::run_event_log::{RunEventLog, RunStorage, StoreState};
 use super::run_lease::RunLease;
-use super::run_request::{AttemptOptions, RunRequest};
+use super::run_request::{RunAttemptOptions, RunRequest};
 use super::run_result::RunResult;
 use super::session_event_log::SessionEventLog;
 use crate::clock::Clock;
-use crate::process::{Stdin, StopRequest};
+use crate::process::{AttemptStopRequest, Stdin};
 use unstuck_network::NetworkProbe;
 
 /// The exit code if an escalation is pending.
@@ -58,7 +58,7 @@ pub struct SessionRunner<'a> {
     /// Receives what happens.
     pub reporter: &'a mut dyn SessionReporter,
     /// Receives stop requests.
-    pub stop: watch::Receiver<StopRequest>,
+    pub stop: watch::Receiver<AttemptStopRequest>,
     /// The clock.
     pub clock: Clock,
     /// The user's home directory, where agents keep their conversations.
@@ -125,7 +125,7 @@ impl SessionRunner<'_> {
         let (agent, model) = match agent {
             Some(agent) => (
                 Some(agent.id().to_owned()),
-                Invocation::parse(agent, &request.command)
+                ParsedAgentCommandLine::parse(agent, &request.command)
                     .model()
                     .map(str::to_owned),
             ),
@@ -166,7 +166,7 @@ impl SessionRunner<'_> {
     /// Returns true if a command line runs an agent headless.
     pub(super) fn is_headless(&self, spec: &SessionSpec) -> bool {
         let agent = self.agent_of(&spec.command, spec.agent.as_deref());
-        agent.is_some_and(|agent| Invocation::parse(agent, &spec.command).is_headless())
+        agent.is_some_and(|agent| ParsedAgentCommandLine::parse(agent, &spec.command).is_headless())
     }
 
     /// Runs the main loop.
@@ -258,14 +258,15 @@ impl SessionRunner<'_> {
             && self.network.is_offline().await;
         let spec = log.recovery().spec();
         let tool = spec.command.first().map(String::as_str);
-        let means = DecisionContext {
+        let means = RunnerDecisionContext {
             recovery_knowledge: self.knowledge.playbook(),
             catalog: self.knowledge.catalog(),
             success_rates: &odds,
             capabilities: if is_recorded {
                 self.capabilities(spec)
             } else {
-                self.capabilities(spec).without(RetryCapability::Model)
+                self.capabilities(spec)
+                    .without(RetryChangeCapability::Model)
             },
             session_limits: log.options().session_limits(),
             tool,
@@ -288,15 +289,15 @@ impl SessionRunner<'_> {
     }
 
     /// Returns if and how a further attempt may be made.
-    fn repeatable(&self, options: &AttemptOptions) -> Repeatable {
+    fn repeatable(&self, options: &RunAttemptOptions) -> OperationRepeatability {
         if options.nested {
-            Repeatable::OuterRetries
+            OperationRepeatability::OuterRetries
         } else if options.interactive {
-            Repeatable::Interactive
+            OperationRepeatability::Interactive
         } else if self.stdin.is_replayable(options.wiring()) {
-            Repeatable::Safe
+            OperationRepeatability::Safe
         } else {
-            Repeatable::InputNotReplayable
+            OperationRepeatability::InputNotReplayable
         }
     }
 
@@ -431,9 +432,9 @@ pub(super) struct InterruptedAttempt {
 }
 
 /// Completes when a stop is requested; never if it cannot be requested.
-pub(super) async fn wait_for_stop(stop: &mut watch::Receiver<StopRequest>) {
+pub(super) async fn wait_for_stop(stop: &mut watch::Receiver<AttemptStopRequest>) {
     if stop
-        .wait_for(|stop| *stop != StopRequest::Continue)
+        .wait_for(|stop| *stop != AttemptStopRequest::Continue)
         .await
         .is_err()
     {

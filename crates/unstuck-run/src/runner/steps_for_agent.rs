@@ -2,11 +2,11 @@
 
 use unstuck_core::event::{AttemptFailed, SessionSpec};
 use unstuck_core::knowledge::RecoveryKnowledge;
-use unstuck_core::recovery_plan::{PlanRequest, plan};
+use unstuck_core::recovery_plan::{RecoveryPlanRequest, plan};
 use unstuck_core::session_state::NextAttempt;
 use unstuck_core::{Failure, FailureLayer};
 
-use super::run_request::AttemptOptions;
+use super::run_request::RunAttemptOptions;
 
 /// Steps of the supervisor itself, which an agent cannot perform.
 const SUPERVISOR_STEPS: [&str; 4] = ["ask_user", "wait", "retry", "repair"];
@@ -15,7 +15,7 @@ const SUPERVISOR_STEPS: [&str; 4] = ["ask_user", "wait", "retry", "repair"];
 pub(super) fn strategy_steps(
     playbook: &RecoveryKnowledge,
     spec: &SessionSpec,
-    options: &AttemptOptions,
+    options: &RunAttemptOptions,
     failed: &AttemptFailed,
     next: &NextAttempt,
 ) -> Option<String> {
@@ -34,9 +34,9 @@ pub(super) fn strategy_steps(
         stderr: Some(diagnosis.evidence.line.as_str().into()),
         ..Failure::new(diagnosis.layer)
     };
-    let request = PlanRequest {
+    let request = RecoveryPlanRequest {
         root: Some(spec.cwd.clone()),
-        ..PlanRequest::new(playbook, &failure, diagnosis)
+        ..RecoveryPlanRequest::new(playbook, &failure, diagnosis)
     };
     let known = playbook.strategy(strategy)?;
     if known.requires_human || !known.changes.is_empty() {

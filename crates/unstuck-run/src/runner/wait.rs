@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use unstuck_core::decision::{Decision, RereadCost, WaitPurpose};
 use unstuck_core::diagnosis::RetryAfterSource;
-use unstuck_core::event::{SessionParked, WaitEndCause, WaitEnded, WaitStarted};
+use unstuck_core::event::{EarlyWaitEndCause, SessionParked, WaitEnded, WaitStarted};
 use unstuck_core::{Event, EventRecord, Timestamp};
 use unstuck_store::EventFilter;
 
@@ -95,7 +95,7 @@ impl SessionRunner<'_> {
                 self.reporter.on_still_waiting(&wait, log.recovery());
             }
             if self.stdin.has_enter_been_pressed() {
-                self.note_wait_ended(log, WaitEndCause::Person);
+                self.note_wait_ended(log, EarlyWaitEndCause::Person);
                 return Ok(());
             }
             if now.since(looked) >= WAIT_POLL_INTERVAL {
@@ -124,7 +124,7 @@ impl SessionRunner<'_> {
     async fn is_wait_over(&mut self, log: &mut SessionEventLog<'_, '_>) -> Result<bool, RunError> {
         if log.recovery().wait_purpose() == WaitPurpose::Network && !self.network.is_offline().await
         {
-            self.note_wait_ended(log, WaitEndCause::Network);
+            self.note_wait_ended(log, EarlyWaitEndCause::Network);
             return Ok(true);
         }
         let session = &log.recovery().spec().session;
@@ -142,7 +142,7 @@ impl SessionRunner<'_> {
         Ok(!ended.is_empty())
     }
 
-    fn note_wait_ended(&mut self, log: &mut SessionEventLog<'_, '_>, by: WaitEndCause) {
+    fn note_wait_ended(&mut self, log: &mut SessionEventLog<'_, '_>, by: EarlyWaitEndCause) {
         let session = Some(log.recovery().spec().session.clone());
         log.note(self.clock.timestamp(), WaitEnded { session, by });
     }

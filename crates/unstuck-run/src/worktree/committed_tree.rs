@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use unstuck_repair::watched_files::{CommittedFiles, NoCommits};
+use unstuck_repair::watched_files::{LastCommitFiles, NoCommits};
 
 use super::error::WorktreeError;
 use super::repository::Repository;
@@ -24,7 +24,7 @@ pub struct CommittedTree {
 }
 
 /// Returns the project's files at its last commit, or no files if there is none.
-pub fn open_committed_files(project: &Path) -> Box<dyn CommittedFiles> {
+pub fn open_committed_files(project: &Path) -> Box<dyn LastCommitFiles> {
     match CommittedTree::at_head(project) {
         Ok(head) => Box::new(head),
         Err(_) => Box::new(NoCommits),
@@ -105,7 +105,7 @@ impl CommittedTree {
     }
 }
 
-impl CommittedFiles for CommittedTree {
+impl LastCommitFiles for CommittedTree {
     fn contents(&self, paths: &[String]) -> Option<Vec<Option<Vec<u8>>>> {
         if paths.is_empty() {
             return Some(Vec::new());

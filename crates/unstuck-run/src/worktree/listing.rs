@@ -7,7 +7,7 @@ use std::path::Path;
 use std::thread;
 
 use rustix::fs::{AtFlags, FileType, Stat, statat};
-use unstuck_files::{DirHandle, FileProblem};
+use unstuck_files::{DirHandle, FileErrorKind};
 
 use super::error::{WorktreeError, WorktreeIoContext};
 use super::file_index::{GitFileMode, StatFingerprint};
@@ -219,7 +219,7 @@ impl WorktreeListing {
             if let Err(error) = &opened {
                 self.files.remove(name);
                 // A name that is no longer a file has been deleted, too.
-                let is_refused = matches!(error.problem, FileProblem::System(_));
+                let is_refused = matches!(error.problem, FileErrorKind::System(_));
                 if is_refused {
                     self.exclude(name, SnapshotExclusionReason::Unreadable);
                 }

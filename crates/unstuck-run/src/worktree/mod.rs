@@ -29,4 +29,4 @@ pub use restore::{CommitSummary, RestoreReport, UnrestoredFile};
 pub use snapshot::{Snapshot, SnapshotExcludedFile, SnapshotExclusionReason};
 pub use snapshot_store::SnapshotStore;
 pub use tree_diff::{ChangedFile, DiffAudience, FileChangeKind};
-pub use undo_cycle_detection::{RoleTreeChange, UndoCycle, find_undo_cycle};
+pub use undo_cycle_detection::{RoleTreeChange, RoleUndoCycle, find_undo_cycle};

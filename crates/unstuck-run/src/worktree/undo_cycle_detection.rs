@@ -13,7 +13,7 @@ pub struct RoleTreeChange {
 
 /// A cycle of roles that undo each other's work.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UndoCycle {
+pub struct RoleUndoCycle {
     /// The roles in the order of their first step.
     pub roles: Vec<String>,
     /// Number of times the work tree returned to an earlier state.
@@ -25,7 +25,7 @@ pub struct UndoCycle {
 
 /// Finds roles that undo each other: by the end of these steps, at least two different roles returned the work tree to
 /// an earlier state. Steps without changes are ignored.
-pub fn find_undo_cycle(steps: &[RoleTreeChange]) -> Option<UndoCycle> {
+pub fn find_undo_cycle(steps: &[RoleTreeChange]) -> Option<RoleUndoCycle> {
     let steps: Vec<&RoleTreeChange> = steps
         .iter()
         .filter(|step| step.before != step.after)
@@ -52,7 +52,7 @@ pub fn find_undo_cycle(steps: &[RoleTreeChange]) -> Option<UndoCycle> {
             roles.push(step.role.clone());
         }
     }
-    Some(UndoCycle {
+    Some(RoleUndoCycle {
         roles,
         returns,
         between: (last.before.clone(), last.after.clone()),
@@ -63,7 +63,7 @@ pub fn find_undo_cycle(steps: &[RoleTreeChange]) -> Option<UndoCycle> {
 mod tests {
     use super::*;
 
-    fn found(steps: &[&str]) -> Option<UndoCycle> {
+    fn found(steps: &[&str]) -> Option<RoleUndoCycle> {
         let step = |text: &&str| {
             let words: Vec<&str> = text.split(' ').collect();
             RoleTreeChange {

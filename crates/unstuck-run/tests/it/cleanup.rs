@@ -1,7 +1,9 @@
 //! Tests that no process is left behind.
 
 use tokio::sync::watch;
-use unstuck_run::process::{ChildExitStatus, ProcessSpec, Stdin, StopRequest, StopRequestSignal};
+use unstuck_run::process::{
+    AttemptStopRequest, ChildExitStatus, ProcessSpec, Stdin, StopRequestUnixSignal,
+};
 
 use crate::support::{Memory, again, daemon, eventually, is_alive, pid_in, run, supervisor};
 
@@ -41,13 +43,15 @@ async fn tool_with_its_own_session_ends_with_its_stopped_agent() {
         env: vec![("TOOL".into(), file.clone().into())],
         ..spec
     };
-    let (say, stop) = watch::channel(StopRequest::Continue);
+    let (say, stop) = watch::channel(AttemptStopRequest::Continue);
     let (mut supervisor, mut stdin, mut sink) = (supervisor(), Stdin::null(), Memory::default());
     let run = supervisor.run(&spec, &mut stdin, &mut sink, stop);
     let later = async {
         pid_in(&file).await;
-        say.send(StopRequest::Graceful(StopRequestSignal::Interrupt))
-            .unwrap();
+        say.send(AttemptStopRequest::Graceful(
+            StopRequestUnixSignal::Interrupt,
+        ))
+        .unwrap();
     };
     let ended = tokio::join!(run, later).0.unwrap();
     assert_eq!(ended.status, ChildExitStatus::Exited(4));

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use unstuck_run::process::{
-    CheckCommand, ChildExitStatus, EnvInheritance, ProcessSpec, Stdin, run_check,
+    CheckShellCommand, ChildExitStatus, EnvInheritance, ProcessSpec, Stdin, run_check,
 };
 
 use crate::support::{again, run, supervisor};
@@ -159,7 +159,7 @@ async fn large_argument_and_large_environment_reach_the_child() {
 async fn check_passes_or_fails_by_exit_code() {
     let mut supervisor = supervisor();
     let (_keep, stop) = tokio::sync::watch::channel(Default::default());
-    let mut question = CheckCommand {
+    let mut question = CheckShellCommand {
         line: "echo why >&2; test -d /proc".into(),
         folder: None,
         env: Vec::new(),

@@ -4,9 +4,9 @@
 use std::fs;
 use std::path::Path;
 
-use unstuck_core::watched_files::AcceptedFileParts;
+use unstuck_core::watched_files::WatchedFileBaseline;
 use unstuck_repair::project_dir::ProjectRoot;
-use unstuck_repair::watched_files::{NoCommits, WatchedFiles, WatchedFilesCheck};
+use unstuck_repair::watched_files::{NoCommits, WatchedFilesCheckResult, WatchedFilesChecker};
 use unstuck_run::worktree::{CommittedTree, open_committed_files};
 
 use crate::worktree::Repo;
@@ -39,16 +39,16 @@ impl Repo {
         &self,
         command: &str,
         folder: &str,
-        baseline: &AcceptedFileParts,
-    ) -> WatchedFilesCheck {
+        baseline: &WatchedFileBaseline,
+    ) -> WatchedFilesCheckResult {
         let root = ProjectRoot::open(&self.root()).unwrap();
         let head = open_committed_files(&self.root());
-        let files = WatchedFiles::new(&root, head.as_ref()).with_baseline(baseline);
+        let files = WatchedFilesChecker::new(&root, head.as_ref()).with_baseline(baseline);
         files.check(command, Path::new(folder))
     }
 
-    fn guarded(&self, command: &str) -> WatchedFilesCheck {
-        self.guarded_in(command, "", &AcceptedFileParts::default())
+    fn guarded(&self, command: &str) -> WatchedFilesCheckResult {
+        self.guarded_in(command, "", &WatchedFileBaseline::default())
     }
 
     fn changed(&self, command: &str) -> Vec<String> {
@@ -56,11 +56,11 @@ impl Repo {
         changed.map(|file| file.path).collect()
     }
 
-    fn accepted(&self, commands: &[&str]) -> AcceptedFileParts {
+    fn accepted(&self, commands: &[&str]) -> WatchedFileBaseline {
         let root = ProjectRoot::open(&self.root()).unwrap();
         let head = open_committed_files(&self.root());
         let commands: Vec<_> = commands.iter().map(|&one| one.to_owned()).collect();
-        WatchedFiles::new(&root, head.as_ref()).baseline(&commands)
+        WatchedFilesChecker::new(&root, head.as_ref()).baseline(&commands)
     }
 }
 
@@ -170,7 +170,7 @@ fn files_from_the_working_directory_up_to_the_root_are_watched() {
     assert_eq!(repo.changed("npm ci"), NOTHING);
     let changed = |command: &str, folder: &str| {
         let files = repo
-            .guarded_in(command, folder, &AcceptedFileParts::default())
+            .guarded_in(command, folder, &WatchedFileBaseline::default())
             .changed;
         files.into_iter().map(|file| file.path).collect::<Vec<_>>()
     };
@@ -322,7 +322,7 @@ fn linked_work_tree_uses_the_settings_of_its_repository() {
     let check = |command: &str| {
         let root = ProjectRoot::open(&linked).unwrap();
         let head = open_committed_files(&linked);
-        let files = WatchedFiles::new(&root, head.as_ref());
+        let files = WatchedFilesChecker::new(&root, head.as_ref());
         let changed = files.check(command, Path::new("")).changed.into_iter();
         changed.map(|file| file.path).collect::<Vec<_>>()
     };
@@ -339,7 +339,7 @@ fn project_in_a_subdirectory_is_compared_with_that_subdirectory() {
         let web = repo.at("web");
         let root = ProjectRoot::open(&web).unwrap();
         let head = open_committed_files(&web);
-        WatchedFiles::new(&root, head.as_ref())
+        WatchedFilesChecker::new(&root, head.as_ref())
             .check("npm ci", Path::new(""))
             .changed
     };
@@ -356,7 +356,7 @@ fn commit_by_an_agent_is_not_accepted() {
     repo.commit();
     let root = ProjectRoot::open(&repo.root()).unwrap();
     let check = |head: &CommittedTree| {
-        WatchedFiles::new(&root, head)
+        WatchedFilesChecker::new(&root, head)
             .check("npm ci", Path::new(""))
             .changed
     };
@@ -400,10 +400,10 @@ fn without_git_accepted_versions_apply() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("Makefile"), "all:\n\techo\n").unwrap();
     let root = ProjectRoot::open(folder.path()).unwrap();
-    let files = WatchedFiles::new(&root, &NoCommits);
+    let files = WatchedFilesChecker::new(&root, &NoCommits);
     assert_eq!(files.check("make", Path::new("")).changed.len(), 1);
     let baseline = files.baseline(&["make".to_owned()]);
-    let files = WatchedFiles::new(&root, &NoCommits).with_baseline(&baseline);
+    let files = WatchedFilesChecker::new(&root, &NoCommits).with_baseline(&baseline);
     assert_eq!(files.check("make", Path::new("")).changed, []);
     fs::remove_file(folder.path().join("Makefile")).unwrap();
     assert_eq!(files.check("make", Path::new("")).changed.len(), 1);

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use unstuck_run::process::{
-    ChildExitStatus, ProcessResult, ProcessSpec, ProcessTimeouts, Stdin, StopRequest,
-    StopRequestSignal, TimeLimit,
+    AttemptStopRequest, ChildExitStatus, ProcessResult, ProcessSpec, ProcessTimeouts,
+    ReachedTimeLimit, Stdin, StopRequestUnixSignal,
 };
 
 use crate::support::{Memory, again, eventually, run, supervisor};
@@ -32,7 +32,7 @@ async fn child_that_ignores_sigterm_is_killed_after_the_grace() {
         short(),
     ))
     .await;
-    assert_eq!(ended.timed_out, Some(TimeLimit::Timeout));
+    assert_eq!(ended.timed_out, Some(ReachedTimeLimit::Timeout));
     assert_eq!(ended.status, ChildExitStatus::Signaled(9));
     assert_eq!(ended.stdout.text(), "up\n");
     assert!(!ended.was_stopped);
@@ -46,7 +46,7 @@ async fn child_that_handles_sigterm_may_write_its_last_output() {
     };
     let line = "trap 'echo bye; exit 9' TERM; while :; do sleep 0.05; done";
     let ended = run(&limited(line, limits)).await;
-    assert_eq!(ended.timed_out, Some(TimeLimit::Timeout));
+    assert_eq!(ended.timed_out, Some(ReachedTimeLimit::Timeout));
     assert_eq!(ended.status, ChildExitStatus::Exited(9));
     assert_eq!(ended.stdout.text(), "bye\n");
 }
@@ -54,7 +54,7 @@ async fn child_that_handles_sigterm_may_write_its_last_output() {
 #[tokio::test]
 async fn suspended_child_is_ended_too() {
     let ended = run(&limited("kill -STOP $$; echo never", short())).await;
-    assert_eq!(ended.timed_out, Some(TimeLimit::Timeout));
+    assert_eq!(ended.timed_out, Some(ReachedTimeLimit::Timeout));
     assert_eq!(ended.status, ChildExitStatus::Signaled(15));
 }
 
@@ -67,16 +67,16 @@ async fn silence_reaches_the_idle_limit_and_output_does_not() {
     };
     let line = "for i in 1 2 3 4 5 6 7 8; do sleep 0.1; echo $i >&2; done; sleep 1000";
     let ended = run(&limited(line, limits)).await;
-    assert_eq!(ended.timed_out, Some(TimeLimit::IdleTimeout));
+    assert_eq!(ended.timed_out, Some(ReachedTimeLimit::IdleTimeout));
     assert_eq!(ended.stderr.text(), "1\n2\n3\n4\n5\n6\n7\n8\n");
 }
 
 /// Runs the line, and stops it once it has created the file `$UP`.
-async fn stopped(line: &str, how: StopRequest, grace: Duration) -> ProcessResult {
+async fn stopped(line: &str, how: AttemptStopRequest, grace: Duration) -> ProcessResult {
     let folder = tempfile::tempdir().unwrap();
     let up = folder.path().join("up");
     let line = format!("UP={}; {line}", up.display());
-    let (say, stop) = watch::channel(StopRequest::Continue);
+    let (say, stop) = watch::channel(AttemptStopRequest::Continue);
     let mut supervisor = supervisor();
     let limits = ProcessTimeouts {
         grace,
@@ -96,7 +96,7 @@ async fn graceful_stop_sends_sigterm_and_kill_does_not() {
     let line = "trap 'exit 3' TERM; : >$UP; while :; do sleep 0.05; done";
     let gently = stopped(
         line,
-        StopRequest::Graceful(StopRequestSignal::Interrupt),
+        AttemptStopRequest::Graceful(StopRequestUnixSignal::Interrupt),
         Duration::from_secs(20),
     )
     .await;
@@ -104,7 +104,7 @@ async fn graceful_stop_sends_sigterm_and_kill_does_not() {
     assert_eq!(gently.status, ChildExitStatus::Exited(3));
     let at_once = stopped(
         line,
-        StopRequest::Kill(StopRequestSignal::Interrupt),
+        AttemptStopRequest::Kill(StopRequestUnixSignal::Interrupt),
         Duration::from_secs(20),
     )
     .await;
@@ -116,7 +116,9 @@ async fn graceful_stop_sends_sigterm_and_kill_does_not() {
 async fn attempt_stopped_before_its_start_never_starts() {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("trace");
-    let (_keep, stop) = watch::channel(StopRequest::Graceful(StopRequestSignal::Interrupt));
+    let (_keep, stop) = watch::channel(AttemptStopRequest::Graceful(
+        StopRequestUnixSignal::Interrupt,
+    ));
     let spec = ProcessSpec::new("touch").with_args([&trace]);
     let mut supervisor = supervisor();
     let ended = supervisor

@@ -1,14 +1,14 @@
 //! Tests that a child's output arrives unchanged.
 
 use tokio::sync::watch;
-use unstuck_run::process::{OutputSink, ProcessSpec, Stdin, StopRequest};
+use unstuck_run::process::{AttemptStopRequest, OutputSink, ProcessSpec, Stdin};
 
 use crate::support::{Memory, run, supervisor};
 
 #[tokio::test]
 async fn output_arrives_unchanged_and_in_order() {
     let script = "i=0; while [ $i -lt 500 ]; do echo out$i; echo err$i >&2; i=$((i+1)); done; printf '\\377\\000x'";
-    let (_keep, stop) = watch::channel(StopRequest::Continue);
+    let (_keep, stop) = watch::channel(AttemptStopRequest::Continue);
     let mut memory = Memory::default();
     let ended = supervisor()
         .run(
@@ -82,7 +82,7 @@ async fn large_output_needs_no_more_memory_than_small_output() {
     let mut supervisor = supervisor();
     let mut peaks = Vec::new();
     for size in ["1M", "200M"] {
-        let (_keep, stop) = watch::channel(StopRequest::Continue);
+        let (_keep, stop) = watch::channel(AttemptStopRequest::Continue);
         let spec = ProcessSpec::shell(format!("yes | head -c {size}"));
         let mut count = Count(0);
         let ended = supervisor

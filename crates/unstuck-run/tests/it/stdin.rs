@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
 use std::os::fd::OwnedFd;
 
-use unstuck_run::process::{ProcessError, ProcessSpec, Stdin, StdinContents};
+use unstuck_run::process::{KnownStdinContents, ProcessError, ProcessSpec, Stdin};
 
 use crate::support::{again, run_with, supervisor};
 
@@ -27,7 +27,7 @@ async fn pipe_is_replayed_to_the_second_attempt_and_continues() {
     .await
     .unwrap();
     assert_eq!(first.stdout.text(), "one\n");
-    assert_eq!(stdin.contents(), StdinContents::Incomplete);
+    assert_eq!(stdin.contents(), KnownStdinContents::Incomplete);
     write.write_all(b"three\n").unwrap();
     drop(write);
     for _ in 0..2 {
@@ -38,7 +38,7 @@ async fn pipe_is_replayed_to_the_second_attempt_and_continues() {
     }
     assert_eq!(
         stdin.contents(),
-        StdinContents::Complete(b"one\ntwo\nthree\n".to_vec())
+        KnownStdinContents::Complete(b"one\ntwo\nthree\n".to_vec())
     );
 }
 
@@ -57,7 +57,7 @@ async fn file_is_read_from_the_same_offset_by_every_attempt() {
     }
     assert_eq!(
         stdin.contents(),
-        StdinContents::Complete(b"kept\n".to_vec())
+        KnownStdinContents::Complete(b"kept\n".to_vec())
     );
 }
 
@@ -88,7 +88,7 @@ async fn too_large_input_passes_once_and_is_refused_the_second_time() {
         .unwrap();
     writer.join().unwrap().unwrap();
     assert_eq!(ended.stdout.text().trim(), size.to_string());
-    assert_eq!(stdin.contents(), StdinContents::TooLarge);
+    assert_eq!(stdin.contents(), KnownStdinContents::TooLarge);
     let result = again(&mut supervisor, &ProcessSpec::new("cat"), &mut stdin).await;
     assert!(matches!(result, Err(ProcessError::StdinNotReplayable)));
 }
@@ -96,7 +96,7 @@ async fn too_large_input_passes_once_and_is_refused_the_second_time() {
 #[tokio::test]
 async fn empty_input_ends_at_once() {
     let mut stdin = Stdin::from_descriptor(File::open("/dev/null").unwrap().into()).unwrap();
-    assert_eq!(stdin.contents(), StdinContents::Nothing);
+    assert_eq!(stdin.contents(), KnownStdinContents::Nothing);
     let ended = run_with(&ProcessSpec::new("cat"), &mut stdin).await;
     assert!(ended.status.is_success());
 }

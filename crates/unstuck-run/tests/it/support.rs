@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use unstuck_run::process::{
-    ChildSupervisor, OutputSink, ProcessError, ProcessResult, ProcessSpec, ReaperProgram, Stdin,
-    StopRequest,
+    AttemptStopRequest, ChildSupervisor, OutputSink, ProcessError, ProcessResult, ProcessSpec,
+    ReaperProgram, Stdin,
 };
 
 /// Returns the reaper that was built with these tests.
@@ -58,7 +58,7 @@ pub(crate) async fn again(
     spec: &ProcessSpec,
     stdin: &mut Stdin,
 ) -> Result<ProcessResult, ProcessError> {
-    let (_keep, stop) = watch::channel(StopRequest::Continue);
+    let (_keep, stop) = watch::channel(AttemptStopRequest::Continue);
     supervisor
         .run(spec, stdin, &mut Memory::default(), stop)
         .await

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use unstuck_run::process::{
-    OutputSink, ProcessResult, ProcessSpec, Stdin, StopRequest, StreamWiring,
+    AttemptStopRequest, OutputSink, ProcessResult, ProcessSpec, Stdin, StreamWiring,
 };
 
 use crate::support::{eventually, supervisor};
@@ -38,7 +38,7 @@ async fn guest() {
     };
     let mut supervisor = supervisor();
     let mut stdin = Stdin::inherited().unwrap();
-    let (_keep, stop) = watch::channel(StopRequest::Continue);
+    let (_keep, stop) = watch::channel(AttemptStopRequest::Continue);
     let mut spec = ProcessSpec::shell(line);
     // A test that relies on the grace period must not pass by waiting for it.
     spec.limits.grace = Duration::from_secs(600);
@@ -107,7 +107,7 @@ async fn sit_at(
         // A program that still reads then would wait forever.
         keyboard
     };
-    let (_keep, stop) = watch::channel(StopRequest::Continue);
+    let (_keep, stop) = watch::channel(AttemptStopRequest::Continue);
     let (mut supervisor, mut sink) = (supervisor(), shown.clone());
     let run = supervisor.run(&spec, &mut stdin, &mut sink, stop);
     let (ended, _keyboard) = tokio::join!(run, person);

@@ -10,11 +10,11 @@ use tokio::sync::watch;
 use unstuck_core::Timestamp;
 use unstuck_core::command_policy::ApprovedCommand;
 use unstuck_core::redact::Redactor;
-use unstuck_repair::environment::RepairEnvironment;
+use unstuck_repair::environment::RepairEnvironmentVariables;
 use unstuck_repair::preview::{Preview, PreviewError, PreviewLimits, PreviewReport, PreviewStore};
 use unstuck_repair::project_dir::ProjectRoot;
 use unstuck_repair::sandbox::{NetworkAccess, SandboxMode};
-use unstuck_run::process::StopRequest;
+use unstuck_run::process::AttemptStopRequest;
 use unstuck_run::repair_execution::{
     PreviewJob, PreviewJobError, RepairError, RepairExecutor, RepairJob,
 };
@@ -57,13 +57,13 @@ impl Place {
         PreviewStore::in_state_dir(&self.path("state"))
     }
 
-    fn environment(&self) -> RepairEnvironment {
+    fn environment(&self) -> RepairEnvironmentVariables {
         let owner = [
             ("PATH", "/usr/bin:/bin".into()),
             ("HOME", self.path("home").into_os_string()),
         ];
         let owner = owner.map(|(name, value): (&str, OsString)| (name.into(), value));
-        RepairEnvironment::from_owner(owner, &self.path("project"), &[])
+        RepairEnvironmentVariables::from_owner(owner, &self.path("project"), &[])
     }
 
     fn executor(&self) -> RepairExecutor {
@@ -91,7 +91,7 @@ impl Place {
             timeout: self.timeout,
             bounds: self.bounds,
         };
-        let (_keep, stop) = watch::channel(StopRequest::Continue);
+        let (_keep, stop) = watch::channel(AttemptStopRequest::Continue);
         let now = Timestamp::from_seconds(1_794_777_000);
         let mut executor = self.executor();
         executor.preview(&trial, &self.previews(), now, stop).await
@@ -307,7 +307,7 @@ async fn unapproved_command_runs_only_in_a_preview() {
     ] {
         let mut job = RepairJob::new(&unseen, &root, &folder, place.environment());
         job.profile.mode = demand;
-        let (_keep, stop) = watch::channel(StopRequest::Continue);
+        let (_keep, stop) = watch::channel(AttemptStopRequest::Continue);
         let refused = place.executor().run(&job, stop).await;
         assert!(
             matches!(refused, Err(RepairError::Refused { .. })),
@@ -330,12 +330,12 @@ async fn without_a_sandbox_there_is_no_preview() {
         .unwrap();
     let mut job = RepairJob::new(&approved, &root, &folder, place.environment());
     job.profile.mode = SandboxMode::Off;
-    job.profile.overlay = Some(unstuck_repair::sandbox::OverlayDirs {
+    job.profile.overlay = Some(unstuck_repair::sandbox::SandboxOverlayDirs {
         lower: draft.project().to_owned(),
         upper: draft.upper(),
         work: draft.work(),
     });
-    let (_keep, stop) = watch::channel(StopRequest::Continue);
+    let (_keep, stop) = watch::channel(AttemptStopRequest::Continue);
     let refused = place.executor().run(&job, stop).await;
     assert!(
         matches!(refused, Err(RepairError::SandboxSetup { .. })),

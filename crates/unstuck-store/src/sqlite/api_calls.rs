@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use unstuck_core::decision::TokenUsage;
 use unstuck_core::event::{ApiCallOutcome, ApiCallRecord, Event, RunId, SessionId};
 use unstuck_core::views::RunSummary;
-use unstuck_core::{Kind, Timestamp};
+use unstuck_core::{FailureKind, Timestamp};
 
 use super::log_queries::{WhereClause, sql_limit};
 use super::sqlite_error;
@@ -51,7 +51,7 @@ impl CallClassification {
         let failed = alone && attempt_stats::is_failed_attempt(call.outcome) == Some(true);
         let fault = failed.then(|| last_failure(connection, call.run.as_str(), &call.call));
         let fault = fault.transpose()?.flatten();
-        let unknown = || CallFailure::of_kind(call.kind.unwrap_or(Kind::Unknown));
+        let unknown = || CallFailure::of_kind(call.kind.unwrap_or(FailureKind::Unknown));
         Ok(Self {
             is_unsupervised: alone,
             failure: failed.then(|| fault.unwrap_or_else(unknown)),
@@ -116,8 +116,8 @@ pub(super) fn backfill_unsupervised(connection: &Connection) -> rusqlite::Result
     let failed: Vec<(i64, String, String, String)> = failed.collect::<rusqlite::Result<_>>()?;
     for (id, run, call, kind) in failed {
         let told = last_failure(connection, &run, &call)?;
-        let fault =
-            told.unwrap_or_else(|| CallFailure::of_kind(kind.parse().unwrap_or(Kind::Unknown)));
+        let fault = told
+            .unwrap_or_else(|| CallFailure::of_kind(kind.parse().unwrap_or(FailureKind::Unknown)));
         let sql = "UPDATE calls SET fingerprint = ?2, message = ?3 WHERE id = ?1";
         let row = params![id, fault.fingerprint, fault.message];
         connection.prepare_cached(sql)?.execute(row)?;

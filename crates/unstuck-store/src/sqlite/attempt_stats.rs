@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 use unstuck_core::event::{ApiCallRecord, Event, RunId, SessionId};
-use unstuck_core::views::{MaskedPrompt, RunSummary};
+use unstuck_core::views::{NormalizedPrompt, RunSummary};
 
 use super::count_tables::{self, ATTEMPT_TABLES};
 use crate::attempt_stats::{self, AttemptCountKey, AttemptTally, CallFailure, EndedAttempt};
@@ -45,7 +45,7 @@ pub(super) struct PendingAttemptCounts {
 struct InternedIds {
     scopes: HashMap<[String; 3], i64>,
     messages: HashMap<String, i64>,
-    patterns: HashMap<Arc<MaskedPrompt>, i64>,
+    patterns: HashMap<Arc<NormalizedPrompt>, i64>,
 }
 
 impl PendingAttemptCounts {
@@ -54,7 +54,7 @@ impl PendingAttemptCounts {
         &mut self,
         attempt: &EndedAttempt<'_>,
         view: Option<&RunSummary>,
-        pattern: Option<Arc<MaskedPrompt>>,
+        pattern: Option<Arc<NormalizedPrompt>>,
     ) {
         let key = attempt.count_key(view, pattern);
         if let Some(failure) = attempt.failure {
@@ -189,7 +189,7 @@ impl InternedIds {
     fn pattern_id(
         &mut self,
         connection: &Connection,
-        pattern: Option<&Arc<MaskedPrompt>>,
+        pattern: Option<&Arc<NormalizedPrompt>>,
     ) -> rusqlite::Result<i64> {
         let Some(pattern) = pattern else {
             return Ok(0);
@@ -240,13 +240,13 @@ pub(super) fn role_pattern(
     connection: &Connection,
     run: &RunId,
     session: &SessionId,
-) -> rusqlite::Result<Option<MaskedPrompt>> {
+) -> rusqlite::Result<Option<NormalizedPrompt>> {
     let mut statement = connection.prepare_cached(SELECT_SESSION_STARTED)?;
     let row = params![run.as_str(), session.as_str()];
     let payload: Option<String> = statement.query_row(row, |row| row.get(0)).optional()?;
     let event = payload.and_then(|payload| serde_json::from_str(&payload).ok());
     Ok(event.and_then(|fields| match Event::from_value(fields) {
-        Event::SessionStarted(started) => Some(MaskedPrompt::from_role(&started)),
+        Event::SessionStarted(started) => Some(NormalizedPrompt::from_role(&started)),
         _ => None,
     }))
 }

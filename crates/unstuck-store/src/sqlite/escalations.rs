@@ -10,7 +10,8 @@ use super::log_queries::{self, WhereClause};
 use super::sqlite_error;
 use crate::error::StoreError;
 use crate::escalation::{
-    AnswerGuard, EscalationClosure, EscalationFilter, EscalationRow, EscalationStatus,
+    EscalationAnswerPrecondition, EscalationClosure, EscalationFilter, EscalationRow,
+    EscalationStatusFilter,
 };
 
 const INSERT_ESCALATION: &str =
@@ -85,12 +86,12 @@ pub(super) fn apply_event(
 pub(super) fn answer_refusal(
     connection: &Connection,
     run: &RunId,
-    answers: &AnswerGuard,
+    answers: &EscalationAnswerPrecondition,
 ) -> rusqlite::Result<Option<StoreError>> {
     let filter = EscalationFilter {
         run: Some(run.clone()),
         prefix: Some(answers.escalation.clone()),
-        status: EscalationStatus::Any,
+        status: EscalationStatusFilter::Any,
         ..EscalationFilter::default()
     };
     let id = || answers.escalation.clone();
@@ -119,13 +120,13 @@ pub(super) fn list(
 ) -> rusqlite::Result<Vec<EscalationRow>> {
     let mut conditions = WhereClause::default();
     let place = match filter.status {
-        EscalationStatus::Closed => "answered, run, id",
-        EscalationStatus::Open | EscalationStatus::Any => "at, run, id",
+        EscalationStatusFilter::Closed => "answered, run, id",
+        EscalationStatusFilter::Open | EscalationStatusFilter::Any => "at, run, id",
     };
     match filter.status {
-        EscalationStatus::Open => conditions.add("answered IS NULL", []),
-        EscalationStatus::Closed => conditions.add("answered IS NOT NULL", []),
-        EscalationStatus::Any => {}
+        EscalationStatusFilter::Open => conditions.add("answered IS NULL", []),
+        EscalationStatusFilter::Closed => conditions.add("answered IS NOT NULL", []),
+        EscalationStatusFilter::Any => {}
     }
     conditions.add_equal("run", filter.run.as_ref().map(RunId::as_str));
     if let Some(prefix) = &filter.prefix {

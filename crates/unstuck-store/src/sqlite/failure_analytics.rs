@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use rusqlite::{Connection, params};
 use unstuck_core::Timestamp;
 use unstuck_core::views::{
-    AttemptCount, FailureAnalytics, FailureMessageCount, MaskedPrompt, PromptPatternCount,
+    AttemptGroupCount, FailureAnalytics, FailureMessageCount, NormalizedPrompt,
+    NormalizedPromptFailureCount,
 };
 
 use super::count_tables::ATTEMPT_TABLES;
@@ -44,7 +45,7 @@ pub(super) fn failure_analytics(
     let mut analytics = FailureAnalytics::default();
     for ((day, scope), count) in &sums.days {
         if let Some(scope) = scopes.get(scope) {
-            analytics.record(&AttemptCount {
+            analytics.record(&AttemptGroupCount {
                 at: rollup::hour_start(day.saturating_mul(24)),
                 project: &scope.project,
                 model: &scope.model,
@@ -155,18 +156,18 @@ fn top_patterns(
     connection: &Connection,
     sums: &FailureSums,
     top: usize,
-) -> rusqlite::Result<Vec<PromptPatternCount>> {
+) -> rusqlite::Result<Vec<NormalizedPromptFailureCount>> {
     let sql = "SELECT role, template FROM try_patterns WHERE id = ?1";
     let mut statement = connection.prepare_cached(sql)?;
     let counts = sums.patterns.iter().map(|(id, count)| (*id, *count));
     let told = top_counts(counts, top).into_iter().map(|(id, count)| {
         statement.query_row(params![id], |row| {
             let role: String = row.get(0)?;
-            let pattern = MaskedPrompt {
+            let pattern = NormalizedPrompt {
                 role: Some(role).filter(|role| !role.is_empty()),
                 template: row.get(1)?,
             };
-            Ok(PromptPatternCount { pattern, count })
+            Ok(NormalizedPromptFailureCount { pattern, count })
         })
     });
     let mut told: Vec<_> = told.collect::<rusqlite::Result<_>>()?;

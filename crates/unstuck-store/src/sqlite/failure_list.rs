@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row};
 use unstuck_core::event::{AttemptFailed, Event, RunId, SessionId};
-use unstuck_core::{Kind, Timestamp};
+use unstuck_core::{FailureKind, Timestamp};
 
 use super::log_queries::{WhereClause, sql_limit};
 use super::sqlite_error;
@@ -136,7 +136,7 @@ fn call_from_row(row: &Row<'_>) -> rusqlite::Result<CursorRow> {
         fingerprint: said(9)?,
         message: said(10)?,
         // A kind that only a newer unstuck knows is treated as unknown.
-        kind: kind.parse().unwrap_or(Kind::Unknown),
+        kind: kind.parse().unwrap_or(FailureKind::Unknown),
     };
     Ok((place, line))
 }

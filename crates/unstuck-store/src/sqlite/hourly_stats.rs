@@ -9,7 +9,7 @@ use unstuck_core::event::EventRecord;
 
 use super::count_tables::{self, OUTCOME_TABLES};
 use super::log_queries::WhereClause;
-use crate::outcome_statistics::{Dimension, StatsQuery, StatsRow};
+use crate::outcome_statistics::{StatisticsDimension, StatsQuery, StatsRow};
 use crate::recovery_statistics::{
     RecoveryStatisticsQuery, RecoveryStatisticsReport, RecoveryStatisticsSums,
 };
@@ -153,7 +153,7 @@ pub(super) fn stats(
     let hour = |at: Option<Timestamp>| at.map(rollup::hour_number);
     conditions.add_comparison("hour >= ?", hour(query.since));
     conditions.add_comparison("hour < ?", hour(query.until));
-    let table = if query.group_by.contains(&Dimension::Hour) {
+    let table = if query.group_by.contains(&StatisticsDimension::Hour) {
         OUTCOME_TABLES.by_hour
     } else {
         OUTCOME_TABLES.table_for(query.since, query.until)
@@ -216,29 +216,31 @@ pub(super) fn recovery_report(
     Ok(sums.report())
 }
 
-const fn dimension_column(by: Dimension) -> &'static str {
+const fn dimension_column(by: StatisticsDimension) -> &'static str {
     match by {
-        Dimension::Hour => "hour",
+        StatisticsDimension::Hour => "hour",
         // Integer division rounds toward zero, which is correct for hours since the epoch.
-        Dimension::Day => "hour / 24 * 24",
-        Dimension::Project => "project",
-        Dimension::Kind => "kind",
-        Dimension::Model => "model",
-        Dimension::Strategy => "strategy",
+        StatisticsDimension::Day => "hour / 24 * 24",
+        StatisticsDimension::Project => "project",
+        StatisticsDimension::Kind => "kind",
+        StatisticsDimension::Model => "model",
+        StatisticsDimension::Strategy => "strategy",
         // Only level 2 uses strategies of a chain.
-        Dimension::Level => {
+        StatisticsDimension::Level => {
             "iif(strategy IN ('', 'same', 'alternative', 'clarify', 'escalate'), strategy, 'alternative')"
         }
-        Dimension::Outcome => "outcome",
+        StatisticsDimension::Outcome => "outcome",
     }
 }
 
-fn stats_from_row(row: &Row<'_>, by: &[Dimension]) -> rusqlite::Result<StatsRow> {
+fn stats_from_row(row: &Row<'_>, by: &[StatisticsDimension]) -> rusqlite::Result<StatsRow> {
     let text = |wanted| match by.iter().position(|by| *by == wanted) {
         Some(place) => row.get::<_, String>(place).map(Some),
         None => Ok(None),
     };
-    let is_time = |by: &Dimension| matches!(by, Dimension::Hour | Dimension::Day);
+    let is_time = |by: &StatisticsDimension| {
+        matches!(by, StatisticsDimension::Hour | StatisticsDimension::Day)
+    };
     let from = match by.iter().position(is_time) {
         Some(place) => Some(rollup::hour_start(row.get(place)?)),
         None => None,
@@ -246,12 +248,12 @@ fn stats_from_row(row: &Row<'_>, by: &[Dimension]) -> rusqlite::Result<StatsRow>
     let sums = cell_from_row(row, by.len())?;
     Ok(StatsRow {
         from,
-        project: text(Dimension::Project)?,
-        kind: text(Dimension::Kind)?,
-        model: text(Dimension::Model)?,
-        strategy: text(Dimension::Strategy)?,
-        level: text(Dimension::Level)?,
-        outcome: text(Dimension::Outcome)?,
+        project: text(StatisticsDimension::Project)?,
+        kind: text(StatisticsDimension::Kind)?,
+        model: text(StatisticsDimension::Model)?,
+        strategy: text(StatisticsDimension::Strategy)?,
+        level: text(StatisticsDimension::Level)?,
+        outcome: text(StatisticsDimension::Outcome)?,
         count: sums.count,
         duration_ms: sums.duration_ms,
         cost_usd: sums.cost_nanos as f64 / 1e9,

@@ -8,12 +8,12 @@ use tokio::sync::broadcast::error::RecvError;
 use super::log_tailer::{self, NewLogEntries};
 use super::{SqliteStore, log_queries};
 use crate::error::StoreError;
-use crate::query::{LogEntry, LogOffset};
+use crate::query::{EventLogEntry, EventLogOffset};
 
 struct LogFollower {
     store: SqliteStore,
     new_entries: Receiver<Result<NewLogEntries, StoreError>>,
-    offset: LogOffset,
+    offset: EventLogOffset,
     /// True if the table may contain entries that were not delivered.
     is_behind: bool,
 }
@@ -21,8 +21,8 @@ struct LogFollower {
 impl SqliteStore {
     pub(crate) async fn follow(
         &self,
-        after: Option<LogOffset>,
-    ) -> Result<impl Stream<Item = Result<Vec<LogEntry>, StoreError>> + Send + use<>, StoreError>
+        after: Option<EventLogOffset>,
+    ) -> Result<impl Stream<Item = Result<Vec<EventLogEntry>, StoreError>> + Send + use<>, StoreError>
     {
         // Subscribe first, so that entries written while the table is read are not missed.
         let news = self.state.tailer.subscribe()?;
@@ -47,7 +47,7 @@ impl SqliteStore {
 
 impl LogFollower {
     /// Returns the next entries; `None` once the store is closed.
-    async fn next(&mut self) -> Option<Result<Vec<LogEntry>, StoreError>> {
+    async fn next(&mut self) -> Option<Result<Vec<EventLogEntry>, StoreError>> {
         loop {
             let events = if self.is_behind {
                 self.read_backlog().await
@@ -65,7 +65,7 @@ impl LogFollower {
         }
     }
 
-    async fn read_backlog(&mut self) -> Result<Vec<LogEntry>, StoreError> {
+    async fn read_backlog(&mut self) -> Result<Vec<EventLogEntry>, StoreError> {
         let last = self.offset;
         let read = self
             .store
@@ -77,7 +77,7 @@ impl LogFollower {
         Ok(read)
     }
 
-    async fn next_new_entries(&mut self) -> Option<Result<Vec<LogEntry>, StoreError>> {
+    async fn next_new_entries(&mut self) -> Option<Result<Vec<EventLogEntry>, StoreError>> {
         match self.new_entries.recv().await {
             Ok(Ok(news)) if news.after > self.offset => self.is_behind = true,
             Ok(Ok(news)) => {

@@ -9,7 +9,9 @@ use unstuck_core::event::{Event, EventRecord, RunId};
 use unstuck_core::views::{RunStatus, RunSummary};
 
 use super::sqlite_error;
-use crate::query::{EventFilter, EventOrder, EventPage, LogEntry, LogOffset, RunCursor, RunFilter};
+use crate::query::{
+    EventFilter, EventLogEntry, EventLogOffset, EventOrder, EventPage, RunCursor, RunFilter,
+};
 
 /// The columns of an event, in the order of [`event_from_row`].
 const EVENT_COLUMNS: &str =
@@ -113,11 +115,11 @@ pub(super) fn events(connection: &Connection, filter: &EventFilter) -> rusqlite:
 pub(super) fn log_entries(
     connection: &Connection,
     filter: &EventFilter,
-) -> rusqlite::Result<Vec<LogEntry>> {
+) -> rusqlite::Result<Vec<EventLogEntry>> {
     let mut events = Vec::new();
     for_each_filtered(connection, filter, |event, place| {
         let recorded = Arc::new(event);
-        events.push(LogEntry {
+        events.push(EventLogEntry {
             offset: place,
             record: recorded,
         });
@@ -128,7 +130,7 @@ pub(super) fn log_entries(
 fn for_each_filtered(
     connection: &Connection,
     filter: &EventFilter,
-    look: impl FnMut(EventRecord, LogOffset),
+    look: impl FnMut(EventRecord, EventLogOffset),
 ) -> rusqlite::Result<()> {
     let conditions = event_conditions(filter);
     let join = match filter.project {
@@ -150,17 +152,17 @@ fn for_each_filtered(
 }
 
 /// Returns the offset of the newest event.
-pub(super) fn newest_offset(connection: &Connection) -> rusqlite::Result<LogOffset> {
+pub(super) fn newest_offset(connection: &Connection) -> rusqlite::Result<EventLogOffset> {
     let mut statement = connection.prepare_cached("SELECT coalesce(max(id), 0) FROM events")?;
-    statement.query_row([], |row| row.get(0).map(LogOffset))
+    statement.query_row([], |row| row.get(0).map(EventLogOffset))
 }
 
 /// Returns the first events after an offset, in order.
 pub(super) fn entries_after(
     connection: &Connection,
-    place: LogOffset,
+    place: EventLogOffset,
     most: usize,
-) -> rusqlite::Result<Vec<LogEntry>> {
+) -> rusqlite::Result<Vec<EventLogEntry>> {
     let sql = format!(
         "SELECT {EVENT_COLUMNS} FROM events WHERE id > ?1 ORDER BY id LIMIT {}",
         sql_limit(Some(most))
@@ -168,7 +170,7 @@ pub(super) fn entries_after(
     let mut events = Vec::new();
     for_each_event(connection, &sql, [place.0], |event, place| {
         let recorded = Arc::new(event);
-        events.push(LogEntry {
+        events.push(EventLogEntry {
             offset: place,
             record: recorded,
         });
@@ -220,12 +222,12 @@ fn for_each_event(
     connection: &Connection,
     sql: &str,
     values: impl Params,
-    mut look: impl FnMut(EventRecord, LogOffset),
+    mut look: impl FnMut(EventRecord, EventLogOffset),
 ) -> rusqlite::Result<()> {
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query(values)?;
     while let Some(row) = rows.next()? {
-        look(event_from_row(row)?, LogOffset(row.get(5)?));
+        look(event_from_row(row)?, EventLogOffset(row.get(5)?));
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use tokio::sync::broadcast::{self, Receiver, Sender};
 
 use super::{connect, log_queries, sqlite_error};
 use crate::error::StoreError;
-use crate::query::{LogEntry, LogOffset};
+use crate::query::{EventLogEntry, EventLogOffset};
 
 /// The interval at which writes of other processes are detected.
 const POLL_INTERVAL: Duration = Duration::from_millis(150);
@@ -51,8 +51,8 @@ impl TailerWakeUp {
 /// The entries written after an offset.
 #[derive(Debug, Clone)]
 pub(super) struct NewLogEntries {
-    pub(super) after: LogOffset,
-    pub(super) events: Arc<[LogEntry]>,
+    pub(super) after: EventLogOffset,
+    pub(super) events: Arc<[EventLogEntry]>,
 }
 
 type TailResult = Result<NewLogEntries, StoreError>;
@@ -167,7 +167,7 @@ impl LogBroadcaster {
     }
 }
 
-fn send_entries(news: &Sender<TailResult>, after: LogOffset, events: Vec<LogEntry>) {
+fn send_entries(news: &Sender<TailResult>, after: EventLogOffset, events: Vec<EventLogEntry>) {
     let events = events.into();
     // There may be no followers left.
     let _ = news.send(Ok(NewLogEntries { after, events }));

@@ -44,7 +44,7 @@ use self::log_tailer::{LogBroadcaster, TailerWakeUp};
 use self::reader_pool::ReaderPool;
 use self::writer::{StoreWriter, WriteJob};
 use crate::api_calls::{CallFilter, PreparedCalls, StoredCall};
-use crate::append::{PayloadRedactor, PreparedEventBatch};
+use crate::append::{EventPayloadRedactor, PreparedEventBatch};
 use crate::error::StoreError;
 use crate::escalation::{EscalationFilter, EscalationRow};
 use crate::failure_query::{FailureCursor, FailurePage, FailureQuery};
@@ -54,11 +54,11 @@ use crate::options::StoreOptions;
 use crate::outbox::{OutboxChange, OutboxFilter, OutboxMessage};
 use crate::outcome_statistics::{StatsQuery, StatsRow};
 use crate::projects::ProjectSummary;
-use crate::query::{EventFilter, EventPage, LogEntry, RunFilter};
+use crate::query::{EventFilter, EventLogEntry, EventPage, RunFilter};
 use crate::recovery_statistics::{RecoveryStatisticsQuery, RecoveryStatisticsReport};
 use crate::spending::{CostSummary, SpendingQuery};
 use crate::stored_settings::{SettingHistoryEntry, SettingUpdate, StoredSetting};
-use crate::upstream_health::{ProbeGrant, UpstreamHealthChange};
+use crate::upstream_health::{ProbeClaimOutcome, UpstreamHealthChange};
 
 /// The channel for the response to a request.
 type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
@@ -72,7 +72,7 @@ pub struct SqliteStore {
 #[derive(Debug)]
 struct SqliteState {
     path: PathBuf,
-    redact: Option<PayloadRedactor>,
+    redact: Option<EventPayloadRedactor>,
     /// `None` if the store is read-only.
     writer: Option<Sender<WriteJob>>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -150,7 +150,7 @@ impl SqliteStore {
         disk_space::probe(path)
     }
 
-    pub(crate) fn redactor(&self) -> Option<&PayloadRedactor> {
+    pub(crate) fn redactor(&self) -> Option<&EventPayloadRedactor> {
         self.state.redact.as_ref()
     }
 
@@ -205,7 +205,7 @@ impl SqliteStore {
     pub(crate) async fn log_entries(
         &self,
         filter: &EventFilter,
-    ) -> Result<Vec<LogEntry>, StoreError> {
+    ) -> Result<Vec<EventLogEntry>, StoreError> {
         let filter = filter.clone();
         self.read(move |connection| log_queries::log_entries(connection, &filter))
             .await
@@ -384,7 +384,7 @@ impl SqliteStore {
     pub(crate) async fn change_upstream(
         &self,
         change: UpstreamHealthChange,
-    ) -> Result<ProbeGrant, StoreError> {
+    ) -> Result<ProbeClaimOutcome, StoreError> {
         self.write(|reply| WriteJob::upstream(change, reply)).await
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension, params};
 use unstuck_core::Timestamp;
 use unstuck_core::event::{Event, EventRecord, RunId, SessionId, VERSION};
-use unstuck_core::views::{MaskedPrompt, RunSummary};
+use unstuck_core::views::{NormalizedPrompt, RunSummary};
 
 use super::api_calls::CallClassification;
 use super::attempt_stats::{self as attempt_tables, PendingAttemptCounts};
@@ -49,7 +49,7 @@ struct CachedRun {
     /// The session of the newest event that has one.
     session: Option<SessionId>,
     /// The prompt patterns of failed sessions.
-    patterns: HashMap<SessionId, Arc<MaskedPrompt>>,
+    patterns: HashMap<SessionId, Arc<NormalizedPrompt>>,
 }
 
 impl CachedRun {
@@ -73,7 +73,7 @@ impl CachedRun {
         connection: &Connection,
         id: &RunId,
         session: &SessionId,
-    ) -> rusqlite::Result<Arc<MaskedPrompt>> {
+    ) -> rusqlite::Result<Arc<NormalizedPrompt>> {
         if let Some(known) = self.patterns.get(session) {
             return Ok(Arc::clone(known));
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 use unstuck_core::event::{Event, EventRecord, SessionId};
-use unstuck_core::views::{MaskedPrompt, RunSummary};
+use unstuck_core::views::{NormalizedPrompt, RunSummary};
 
 use super::attempt_stats::PendingAttemptCounts;
 use super::projects::PendingProjectTotals;
@@ -49,7 +49,7 @@ impl RebuiltCounts {
     pub(super) fn add_run(&mut self, events: &[EventRecord]) {
         let mut view: Option<RunSummary> = None;
         let mut failing = FailingSessions::default();
-        let mut roles: HashMap<&SessionId, MaskedPrompt> = HashMap::new();
+        let mut roles: HashMap<&SessionId, NormalizedPrompt> = HashMap::new();
         for recorded in events {
             match &mut view {
                 Some(view) => view.apply(recorded),
@@ -64,7 +64,7 @@ impl RebuiltCounts {
                 self.projects.add(&view.project, recorded.at, cost);
             }
             if let Event::SessionStarted(started) = &recorded.event {
-                roles.insert(&started.spec.session, MaskedPrompt::from_role(started));
+                roles.insert(&started.spec.session, NormalizedPrompt::from_role(started));
             }
             if let Some(attempt) = EndedAttempt::from_event(recorded) {
                 let role = || roles.get(&attempt.end.session).cloned();

@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use unstuck_core::Timestamp;
 use unstuck_core::duration::to_millis;
 
-use crate::upstream_health::{ProbeGrant, UpstreamHealthChange};
+use crate::upstream_health::{ProbeClaimOutcome, UpstreamHealthChange};
 
 const FIND: &str = "SELECT next_probe, recovered FROM upstreams WHERE url = ?1";
 
@@ -18,7 +18,7 @@ const RECOVERED: &str = "INSERT INTO upstreams (url, next_probe, recovered) VALU
 pub(super) fn apply_change(
     connection: &Connection,
     change: &UpstreamHealthChange,
-) -> rusqlite::Result<ProbeGrant> {
+) -> rusqlite::Result<ProbeClaimOutcome> {
     match change {
         UpstreamHealthChange::ClaimProbe { url, now, every } => {
             let known = find(connection, url)?;
@@ -29,7 +29,7 @@ pub(super) fn apply_change(
             if let Some((next, _)) =
                 known.filter(|(next, _)| (now.millis() + 1..=last).contains(next))
             {
-                return Ok(ProbeGrant {
+                return Ok(ProbeClaimOutcome {
                     is_granted: false,
                     next: Timestamp::from_millis(next),
                     recovered,
@@ -38,7 +38,7 @@ pub(super) fn apply_change(
             connection
                 .prepare_cached(TAKE)?
                 .execute(params![url, last])?;
-            Ok(ProbeGrant {
+            Ok(ProbeClaimOutcome {
                 is_granted: true,
                 next: Timestamp::from_millis(last),
                 recovered,
@@ -47,7 +47,7 @@ pub(super) fn apply_change(
         UpstreamHealthChange::Recovered { url, at } => {
             let row = params![url, at.millis()];
             connection.prepare_cached(RECOVERED)?.execute(row)?;
-            Ok(ProbeGrant {
+            Ok(ProbeClaimOutcome {
                 is_granted: true,
                 next: *at,
                 recovered: Some(*at),

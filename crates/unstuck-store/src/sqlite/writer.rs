@@ -18,7 +18,7 @@ use crate::error::StoreError;
 use crate::lease::{LeaseChange, LeaseClaimOutcome};
 use crate::outbox::{OutboxChange, OutboxMessage};
 use crate::stored_settings::{SettingUpdate, StoredSetting};
-use crate::upstream_health::{ProbeGrant, UpstreamHealthChange};
+use crate::upstream_health::{ProbeClaimOutcome, UpstreamHealthChange};
 
 /// The maximum number of requests in one transaction.
 const MAX_BATCH: usize = 1000;
@@ -33,7 +33,7 @@ pub(super) enum WriteJob {
     Outbox(WriteRequest<OutboxChange, Vec<OutboxMessage>>),
     Calls(WriteRequest<PreparedCalls, ()>),
     Setting(WriteRequest<SettingUpdate, StoredSetting>),
-    Upstream(WriteRequest<UpstreamHealthChange, ProbeGrant>),
+    Upstream(WriteRequest<UpstreamHealthChange, ProbeClaimOutcome>),
     /// A job that manages its own transactions.
     Exclusive(Box<dyn FnOnce(&mut Connection) + Send>),
     Close(Reply<()>),
@@ -87,7 +87,7 @@ impl WriteJob {
         Self::Setting(WriteRequest::new(put, reply))
     }
 
-    pub(super) fn upstream(change: UpstreamHealthChange, reply: Reply<ProbeGrant>) -> Self {
+    pub(super) fn upstream(change: UpstreamHealthChange, reply: Reply<ProbeClaimOutcome>) -> Self {
         Self::Upstream(WriteRequest::new(change, reply))
     }
 

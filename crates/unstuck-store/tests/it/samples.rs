@@ -1,16 +1,18 @@
 //! Sample events as a supervisor writes them.
 
-use unstuck_core::decision::{DecisionInput, RandomDraw, RecoveryHistory, TokenUsage, decide};
+use unstuck_core::decision::{
+    DecisionInput, EpisodeRecoveryHistory, RandomDraw, TokenUsage, decide,
+};
 use unstuck_core::diagnosis::{Diagnosis, Evidence};
 use unstuck_core::event::{ApiCallOutcome, ApiCallRecord, CallFailed};
 use unstuck_core::event::{
-    AttemptCause, AttemptEnd, AttemptFailed, AttemptInterrupted, AttemptStarted, AttemptSucceeded,
-    AttemptUsage, Event, InterruptionCause, OutputExcerpt, RoleInstance, RunFinished, RunId,
-    RunKind, RunOutcome, RunResumed, RunStarted, SessionSpec, SessionStarted,
+    AttemptEnd, AttemptFailed, AttemptInterrupted, AttemptStarted, AttemptSucceeded, AttemptUsage,
+    Event, InterruptionCause, OutputExcerpt, RetryCause, RoleInstance, RunFinished, RunId, RunKind,
+    RunOutcome, RunResumed, RunStarted, SessionSpec, SessionStarted,
 };
 use unstuck_core::knowledge::RecoveryKnowledge;
-use unstuck_core::{FailureLayer, Kind, RecoveryLevel, RetryPolicy, Timestamp};
-use unstuck_store::{Append, LeaseOwner};
+use unstuck_core::{FailureKind, FailureLayer, RecoveryLevel, RetryPolicy, Timestamp};
+use unstuck_store::{LeaseOwner, RunEventBatch};
 
 /// Nine seconds past the hour.
 pub(crate) const START: Timestamp = Timestamp::from_seconds(1_794_777_609);
@@ -23,8 +25,8 @@ pub(crate) fn run(number: u32) -> RunId {
     RunId::new(format!("r{number:09}"))
 }
 
-pub(crate) fn append(run: &RunId, events: impl IntoIterator<Item = Event>) -> Append {
-    Append::new(run.clone(), START, events)
+pub(crate) fn append(run: &RunId, events: impl IntoIterator<Item = Event>) -> RunEventBatch {
+    RunEventBatch::new(run.clone(), START, events)
 }
 
 pub(crate) fn owner(pid: u32) -> LeaseOwner {
@@ -65,8 +67,8 @@ pub(crate) fn resumed() -> Event {
     Event::from(RunResumed::unchanged("a crash", 12))
 }
 
-pub(crate) fn answering(kind: Kind, strategy: Option<&str>) -> AttemptCause {
-    AttemptCause {
+pub(crate) fn answering(kind: FailureKind, strategy: Option<&str>) -> RetryCause {
+    RetryCause {
         kind,
         level: match strategy {
             Some(_) => RecoveryLevel::Alternative,
@@ -96,7 +98,7 @@ pub(crate) fn end(
     run: &RunId,
     duration_ms: u64,
     cost_usd: Option<f64>,
-    answering: Option<AttemptCause>,
+    answering: Option<RetryCause>,
 ) -> AttemptEnd {
     AttemptEnd {
         session: run.session_id(1),
@@ -120,7 +122,7 @@ pub(crate) fn end(
     }
 }
 
-pub(crate) fn failed(end: AttemptEnd, kind: Kind) -> Event {
+pub(crate) fn failed(end: AttemptEnd, kind: FailureKind) -> Event {
     Event::from(Box::new(AttemptFailed {
         end,
         diagnosis: Diagnosis {
@@ -235,15 +237,16 @@ pub(crate) fn builder_started(run: &RunId, prompt: &str) -> Event {
 
 /// Returns a failed API attempt with this error message.
 pub(crate) fn call_failed(run: &RunId, call: &str, line: &str) -> Event {
-    let Event::AttemptFailed(attempt) = failed(end(run, 10, None, None), Kind::RateLimit) else {
+    let Event::AttemptFailed(attempt) = failed(end(run, 10, None, None), FailureKind::RateLimit)
+    else {
         panic!("it failed");
     };
     let mut diagnosis = attempt.diagnosis;
     diagnosis.evidence.line = line.to_owned();
     diagnosis.fingerprint = "rate_limit:c".to_owned();
-    let (policy, history) = (RetryPolicy::default(), RecoveryHistory::new(START));
+    let (policy, history) = (RetryPolicy::default(), EpisodeRecoveryHistory::new(START));
     let playbook = RecoveryKnowledge::built_in();
-    let known = playbook.kind(Kind::RateLimit).unwrap();
+    let known = playbook.kind(FailureKind::RateLimit).unwrap();
     let situation = DecisionInput::new(&policy, &history, &diagnosis, known, playbook, START);
     Event::from(Box::new(CallFailed {
         session: run.session_id(1),
@@ -268,7 +271,7 @@ fn of_json(value: serde_json::Value) -> Event {
 }
 
 /// Returns a failure with this message and its own fingerprint.
-pub(crate) fn failed_saying(end: AttemptEnd, kind: Kind, line: &str) -> Event {
+pub(crate) fn failed_saying(end: AttemptEnd, kind: FailureKind, line: &str) -> Event {
     let Event::AttemptFailed(mut attempt) = failed(end, kind) else {
         panic!("it failed");
     };

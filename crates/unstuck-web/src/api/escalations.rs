@@ -7,16 +7,17 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use unstuck_core::{RunId, escalation};
-use unstuck_store::{EscalationFilter, EscalationStatus};
+use unstuck_store::{EscalationFilter, EscalationStatusFilter};
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::extractors::{JsonBody, PathParams, QueryParams, page_limit};
-use crate::auth::Identity;
+use crate::auth::CallerIdentity;
 use crate::commands::AnswerEscalation;
 use crate::model::{
-    AnswerRequest, AnswerResult, EscalationResponse, ListPage, ProblemDetails, RepairPreview,
+    AnswerRequest, EscalationAnswerResponse, EscalationResponse, ListPage, ProblemDetails,
+    RepairPreview,
 };
 use crate::queries;
 use crate::server_state::WebState;
@@ -67,9 +68,9 @@ async fn list_escalations(
         run: asked.run.map(RunId::new),
         project,
         status: if asked.answered {
-            EscalationStatus::Any
+            EscalationStatusFilter::Any
         } else {
-            EscalationStatus::Open
+            EscalationStatusFilter::Open
         },
         limit: Some(page_limit(asked.limit)?),
         after: asked.after,
@@ -103,7 +104,7 @@ async fn get_escalation(
     params(("id" = String, Path, description = "Id of the escalation.")),
     request_body = AnswerRequest,
     responses(
-        (status = OK, description = "The escalation was answered.", body = AnswerResult),
+        (status = OK, description = "The escalation was answered.", body = EscalationAnswerResponse),
         (
             status = PRECONDITION_FAILED,
             description = "The escalation changed since `hash` was shown.",
@@ -115,7 +116,7 @@ async fn get_escalation(
 async fn answer_escalation(
     State(web): State<Arc<WebState>>,
     PathParams(id): PathParams<String>,
-    who: Identity,
+    who: CallerIdentity,
     JsonBody(given): JsonBody<AnswerRequest>,
 ) -> Result<Response, ProblemDetails> {
     let asked = queries::escalation(&web, &id).await?;

@@ -12,9 +12,9 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream::{self, StreamExt};
 use serde::Deserialize;
 use tokio::sync::Mutex;
-use unstuck_core::views::SessionStatus;
+use unstuck_core::views::SessionStatusSummary;
 use unstuck_core::{RunId, SessionId};
-use unstuck_store::{EventFilter, LogEntry, LogOffset};
+use unstuck_store::{EventFilter, EventLogEntry, EventLogOffset};
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -84,7 +84,9 @@ async fn list_events(
         names: parse_list("names", asked.names.as_deref(), |name| {
             Some(name.to_owned())
         })?,
-        after: last_event_id(headers)?.or(asked.after).map(LogOffset::new),
+        after: last_event_id(headers)?
+            .or(asked.after)
+            .map(EventLogOffset::new),
         limit: Some(page_limit(asked.limit)?),
         ..EventFilter::default()
     };
@@ -180,8 +182,8 @@ async fn wait_until_unauthorized(web: Arc<WebState>, parts: Parts) {
 fn visible_event(
     web: &WebState,
     filter: &EventFilter,
-    placed: &LogEntry,
-    state: Option<SessionStatus>,
+    placed: &EventLogEntry,
+    state: Option<SessionStatusSummary>,
 ) -> Option<Event> {
     let recorded = &*placed.record;
     let session = filter.session.as_ref();

@@ -9,7 +9,7 @@ use unstuck_store::{RunFilter, StoreError};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::model::{Health, ProblemDetails, Readiness, Version};
+use crate::model::{Health, ProblemDetails, ProgramVersionResponse, ReadinessResponse};
 use crate::response_redaction::AlreadyRedacted;
 use crate::server_state::WebState;
 
@@ -41,7 +41,7 @@ async fn health(State(web): State<Arc<WebState>>) -> Result<Response, ProblemDet
     get,
     path = "/api/ready",
     tag = "server",
-    responses((status = OK, description = "The store can be read and written.", body = Readiness))
+    responses((status = OK, description = "The store can be read and written.", body = ReadinessResponse))
 )]
 async fn ready(State(web): State<Arc<WebState>>) -> Result<Response, ProblemDetails> {
     let one = RunFilter {
@@ -63,7 +63,7 @@ async fn ready(State(web): State<Arc<WebState>>) -> Result<Response, ProblemDeta
             ));
         }
     }
-    web.json_response(&Readiness {
+    web.json_response(&ReadinessResponse {
         status: "ready".to_owned(),
     })
 }
@@ -73,10 +73,10 @@ async fn ready(State(web): State<Arc<WebState>>) -> Result<Response, ProblemDeta
     get,
     path = "/api/version",
     tag = "server",
-    responses((status = OK, description = "Name and version.", body = Version))
+    responses((status = OK, description = "Name and version.", body = ProgramVersionResponse))
 )]
 async fn version(State(web): State<Arc<WebState>>) -> Result<Response, ProblemDetails> {
-    web.json_response(&Version {
+    web.json_response(&ProgramVersionResponse {
         name: "unstuck".to_owned(),
         version: web.version.clone(),
         events: unstuck_core::event::VERSION,

@@ -9,8 +9,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::extractors::JsonBody;
-use crate::auth::{Identity, LOGIN_LIFETIME, NewLogin, RandomnessError, cookie_value};
-use crate::model::{CurrentIdentity, LoginRequest, LoginResponse, ProblemDetails};
+use crate::auth::{CallerIdentity, LOGIN_LIFETIME, NewLogin, RandomnessError, cookie_value};
+use crate::model::{CallerIdentityResponse, LoginRequest, LoginResponse, ProblemDetails};
 use crate::response_redaction::AlreadyRedacted;
 use crate::server_state::WebState;
 
@@ -100,10 +100,13 @@ async fn logout(State(web): State<Arc<WebState>>, headers: HeaderMap) -> Respons
     get,
     path = "/api/me",
     tag = "login",
-    responses((status = OK, description = "Identity of the caller.", body = CurrentIdentity))
+    responses((status = OK, description = "Identity of the caller.", body = CallerIdentityResponse))
 )]
-async fn me(State(web): State<Arc<WebState>>, who: Identity) -> Result<Response, ProblemDetails> {
-    web.json_response(&CurrentIdentity {
+async fn me(
+    State(web): State<Arc<WebState>>,
+    who: CallerIdentity,
+) -> Result<Response, ProblemDetails> {
+    web.json_response(&CallerIdentityResponse {
         scope: who.scope,
         name: who.name,
     })

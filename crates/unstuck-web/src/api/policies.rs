@@ -8,15 +8,16 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 use unstuck_core::RetryPolicy;
-use unstuck_core::decision::InvalidPolicy;
+use unstuck_core::decision::InvalidRetryPolicy;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::extractors::{JsonBody, PathParams};
-use crate::auth::{Identity, RequireAdmin};
+use crate::auth::{CallerIdentity, RequireAdmin};
 use crate::commands::{PolicyChange, PolicyTarget};
 use crate::model::{
-    EffectivePolicy, FieldProblem, ListPage, Policy, PolicyOrigin, PolicyTemplate, ProblemDetails,
+    EffectiveRetryPolicy, FieldProblem, ListPage, PolicyOrigin, ProblemDetails, RetryPolicyBody,
+    RetryPolicyTemplateResponse,
 };
 use crate::queries;
 use crate::server_state::WebState;
@@ -41,7 +42,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<WebState>> {
     path = "/api/retry-policy",
     tag = "policies",
     responses(
-        (status = OK, description = "The policy.", body = Policy, headers(("etag" = String))),
+        (status = OK, description = "The policy.", body = RetryPolicyBody, headers(("etag" = String))),
         (status = NOT_MODIFIED, description = "Not modified since the version in If-None-Match."),
     )
 )]
@@ -60,8 +61,8 @@ async fn get_policy(
     path = "/api/retry-policy",
     tag = "policies",
     params(("if-match" = String, Header, description = "ETag of the policy to replace.")),
-    request_body = Policy,
-    responses((status = OK, description = "The effective policy.", body = Policy, headers(("etag" = String))))
+    request_body = RetryPolicyBody,
+    responses((status = OK, description = "The effective policy.", body = RetryPolicyBody, headers(("etag" = String))))
 )]
 async fn put_policy(
     State(web): State<Arc<WebState>>,
@@ -78,7 +79,7 @@ async fn put_policy(
     path = "/api/retry-policy",
     tag = "policies",
     params(("if-match" = String, Header, description = "ETag of the policy to reset.")),
-    responses((status = OK, description = "The effective policy.", body = Policy, headers(("etag" = String))))
+    responses((status = OK, description = "The effective policy.", body = RetryPolicyBody, headers(("etag" = String))))
 )]
 async fn delete_policy(
     State(web): State<Arc<WebState>>,
@@ -95,7 +96,7 @@ async fn delete_policy(
     tag = "policies",
     params(("id" = String, Path, description = "Id of the project.")),
     responses(
-        (status = OK, description = "The policy.", body = Policy, headers(("etag" = String))),
+        (status = OK, description = "The policy.", body = RetryPolicyBody, headers(("etag" = String))),
         (status = NOT_MODIFIED, description = "Not modified since the version in If-None-Match."),
     )
 )]
@@ -119,8 +120,8 @@ async fn get_project_policy(
         ("id" = String, Path, description = "Id of the project."),
         ("if-match" = String, Header, description = "ETag of the policy to replace."),
     ),
-    request_body = Policy,
-    responses((status = OK, description = "The effective policy.", body = Policy, headers(("etag" = String))))
+    request_body = RetryPolicyBody,
+    responses((status = OK, description = "The effective policy.", body = RetryPolicyBody, headers(("etag" = String))))
 )]
 async fn put_project_policy(
     State(web): State<Arc<WebState>>,
@@ -142,7 +143,7 @@ async fn put_project_policy(
         ("id" = String, Path, description = "Id of the project."),
         ("if-match" = String, Header, description = "ETag of the policy to reset."),
     ),
-    responses((status = OK, description = "The effective policy.", body = Policy, headers(("etag" = String))))
+    responses((status = OK, description = "The effective policy.", body = RetryPolicyBody, headers(("etag" = String))))
 )]
 async fn delete_project_policy(
     State(web): State<Arc<WebState>>,
@@ -159,13 +160,13 @@ async fn delete_project_policy(
     get,
     path = "/api/policy-templates",
     tag = "policies",
-    responses((status = OK, description = "Policies.", body = ListPage<PolicyTemplate>))
+    responses((status = OK, description = "Policies.", body = ListPage<RetryPolicyTemplateResponse>))
 )]
 async fn list_policy_templates(
     State(web): State<Arc<WebState>>,
 ) -> Result<Response, ProblemDetails> {
     let all = web.deeds().policy_templates().await?.into_iter();
-    let all = all.map(|policy| PolicyTemplate { policy });
+    let all = all.map(|policy| RetryPolicyTemplateResponse { policy });
     web.json_response(&ListPage::single(all.collect()))
 }
 
@@ -193,7 +194,7 @@ async fn change_policy(
     of: PolicyTarget,
     policy: Option<Value>,
     headers: &HeaderMap,
-    who: &Identity,
+    who: &CallerIdentity,
 ) -> Result<Response, ProblemDetails> {
     let policy = match policy {
         Some(value) => Some(RetryPolicy::from_json(&value.to_string()).map_err(invalid_policy)?),
@@ -220,13 +221,13 @@ async fn change_policy(
     policy_json(web, &web.deeds().put_policy(change).await?)
 }
 
-fn policy_json(web: &WebState, kept: &EffectivePolicy) -> Result<Response, ProblemDetails> {
+fn policy_json(web: &WebState, kept: &EffectiveRetryPolicy) -> Result<Response, ProblemDetails> {
     let mut response = web.json_response(&kept.policy)?;
     add_policy_headers(&mut response, kept);
     Ok(response)
 }
 
-fn add_policy_headers(response: &mut Response, kept: &EffectivePolicy) {
+fn add_policy_headers(response: &mut Response, kept: &EffectiveRetryPolicy) {
     let headers = response.headers_mut();
     if let Ok(etag) = HeaderValue::from_str(&kept.etag()) {
         headers.insert(header::ETAG, etag);
@@ -255,7 +256,7 @@ fn precondition_failed() -> ProblemDetails {
     )
 }
 
-fn invalid_policy(error: InvalidPolicy) -> ProblemDetails {
+fn invalid_policy(error: InvalidRetryPolicy) -> ProblemDetails {
     let errors = error.problems.into_iter().map(|one| FieldProblem {
         field: one.field,
         value: one.value,

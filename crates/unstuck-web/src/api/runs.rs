@@ -14,8 +14,10 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::extractors::{PathParams, QueryParams, page_limit, parse_list, parse_optional};
-use crate::auth::Identity;
-use crate::model::{AttemptResponse, AttemptTexts, ListPage, ProblemDetails, Run, RunDetail};
+use crate::auth::CallerIdentity;
+use crate::model::{
+    AttemptResponse, AttemptTexts, ListPage, ProblemDetails, RunDetail, RunSummaryResponse,
+};
 use crate::queries;
 use crate::server_state::WebState;
 
@@ -60,7 +62,7 @@ struct RunListQuery {
     path = "/api/runs",
     tag = "runs",
     params(RunListQuery),
-    responses((status = OK, description = "Runs.", body = ListPage<Run>))
+    responses((status = OK, description = "Runs.", body = ListPage<RunSummaryResponse>))
 )]
 async fn list_runs(
     State(web): State<Arc<WebState>>,
@@ -163,7 +165,7 @@ async fn get_attempt_texts(
 async fn stop_run(
     State(web): State<Arc<WebState>>,
     PathParams(id): PathParams<String>,
-    who: Identity,
+    who: CallerIdentity,
 ) -> Result<StatusCode, ProblemDetails> {
     let run = queries::run(&web, &id).await?.run;
     if run.finished.is_some() {

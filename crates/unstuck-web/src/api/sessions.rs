@@ -10,11 +10,11 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::extractors::{JsonBody, PageQuery, PathParams, QueryParams, page_limit};
-use crate::auth::Identity;
+use crate::auth::CallerIdentity;
 use crate::commands::{RetrySession, SwitchModel};
 use crate::model::{
     AttemptResponse, FieldProblem, ListPage, ModelSwitchRequest, ModelSwitchResult, ProblemDetails,
-    RetryOptions, RetryPrompt, RetryResult, SessionResponse,
+    RetryPromptResponse, SessionResponse, SessionRetryBody, SessionRetryResponse,
 };
 use crate::queries;
 use crate::server_state::WebState;
@@ -104,14 +104,14 @@ async fn list_session_attempts(
     path = "/api/sessions/{id}/retry-prompt",
     tag = "sessions",
     params(("id" = String, Path, description = "Id of the session.")),
-    request_body = RetryOptions,
-    responses((status = OK, description = "Prompt that would be sent.", body = RetryPrompt))
+    request_body = SessionRetryBody,
+    responses((status = OK, description = "Prompt that would be sent.", body = RetryPromptResponse))
 )]
 async fn show_retry_prompt(
     State(web): State<Arc<WebState>>,
     PathParams(id): PathParams<String>,
-    who: Identity,
-    JsonBody(options): JsonBody<RetryOptions>,
+    who: CallerIdentity,
+    JsonBody(options): JsonBody<SessionRetryBody>,
 ) -> Result<Response, ProblemDetails> {
     let retrying = retry_command(&web, id, options, &who).await?;
     web.json_response(&web.deeds().retry_prompt(retrying).await?)
@@ -126,14 +126,14 @@ async fn show_retry_prompt(
     path = "/api/sessions/{id}/retry",
     tag = "sessions",
     params(("id" = String, Path, description = "Id of the session.")),
-    request_body = RetryOptions,
-    responses((status = ACCEPTED, description = "Retry started.", body = RetryResult))
+    request_body = SessionRetryBody,
+    responses((status = ACCEPTED, description = "Retry started.", body = SessionRetryResponse))
 )]
 async fn retry_session(
     State(web): State<Arc<WebState>>,
     PathParams(id): PathParams<String>,
-    who: Identity,
-    JsonBody(options): JsonBody<RetryOptions>,
+    who: CallerIdentity,
+    JsonBody(options): JsonBody<SessionRetryBody>,
 ) -> Result<Response, ProblemDetails> {
     let retrying = retry_command(&web, id, options, &who).await?;
     let started = web.json_response(&web.deeds().retry(retrying).await?)?;
@@ -155,7 +155,7 @@ async fn retry_session(
 async fn escalate_session(
     State(web): State<Arc<WebState>>,
     PathParams(id): PathParams<String>,
-    who: Identity,
+    who: CallerIdentity,
     JsonBody(wanted): JsonBody<ModelSwitchRequest>,
 ) -> Result<Response, ProblemDetails> {
     let session = queries::session(&web, &id).await?;
@@ -176,8 +176,8 @@ async fn escalate_session(
 async fn retry_command(
     web: &WebState,
     id: String,
-    options: RetryOptions,
-    who: &Identity,
+    options: SessionRetryBody,
+    who: &CallerIdentity,
 ) -> Result<RetrySession, ProblemDetails> {
     let session = queries::session(web, &id).await?;
     if let Some(timeout) = &options.timeout

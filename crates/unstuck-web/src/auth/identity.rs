@@ -12,16 +12,16 @@ use super::logins::LoginStore;
 use super::origin;
 use super::random_token::SecretHash;
 use super::tokens::TokenStore;
-use crate::model::{ProblemDetails, Scope};
+use crate::model::{PermissionScope, ProblemDetails};
 
 /// Header that carries the CSRF key of a login.
 const LOGIN_KEY_HEADER: &str = "x-unstuck-key";
 
 /// The identity of a caller; the auth middleware adds it to every request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
+pub struct CallerIdentity {
     /// Scope of the token or cookie; `None` without either.
-    pub scope: Option<Scope>,
+    pub scope: Option<PermissionScope>,
     /// Name of the token; `None` without one.
     pub name: Option<String>,
     /// True if the credential allows changes: a token, or a cookie with its key from our own page.
@@ -41,7 +41,7 @@ pub(crate) struct CredentialStores<'a> {
     pub(crate) now: Timestamp,
 }
 
-impl Identity {
+impl CallerIdentity {
     const ANONYMOUS: Self = Self {
         scope: None,
         name: None,
@@ -55,7 +55,7 @@ impl Identity {
     };
 
     /// Returns true if the scope is granted, either directly or from a page that has the key.
-    pub fn has_scope(&self, scope: Scope) -> bool {
+    pub fn has_scope(&self, scope: PermissionScope) -> bool {
         self.scope.is_some_and(|own| own >= scope)
     }
 
@@ -146,7 +146,7 @@ pub(crate) fn invalid_credential(detail: &str) -> ProblemDetails {
 }
 
 /// Creates the problem for an insufficient scope.
-pub(crate) fn insufficient_scope(scope: Scope, own: Scope) -> ProblemDetails {
+pub(crate) fn insufficient_scope(scope: PermissionScope, own: PermissionScope) -> ProblemDetails {
     ProblemDetails::new(
         StatusCode::FORBIDDEN,
         format!(
@@ -190,7 +190,7 @@ impl ClientPeer {
     }
 }
 
-impl<S: Sync> FromRequestParts<S> for Identity {
+impl<S: Sync> FromRequestParts<S> for CallerIdentity {
     type Rejection = std::convert::Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
@@ -201,17 +201,17 @@ impl<S: Sync> FromRequestParts<S> for Identity {
 
 /// Extracts an identity that may change policies and settings.
 #[derive(Debug, Clone)]
-pub(crate) struct RequireAdmin(pub(crate) Identity);
+pub(crate) struct RequireAdmin(pub(crate) CallerIdentity);
 
 impl<S: Sync> FromRequestParts<S> for RequireAdmin {
     type Rejection = ProblemDetails;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ProblemDetails> {
-        let who = parts.extensions.get::<Identity>();
-        let who = who.cloned().unwrap_or(Identity::ANONYMOUS);
+        let who = parts.extensions.get::<CallerIdentity>();
+        let who = who.cloned().unwrap_or(CallerIdentity::ANONYMOUS);
         match who.scope {
-            Some(Scope::Admin) => Ok(Self(who)),
-            Some(own) => Err(insufficient_scope(Scope::Admin, own)),
+            Some(PermissionScope::Admin) => Ok(Self(who)),
+            Some(own) => Err(insufficient_scope(PermissionScope::Admin, own)),
             None => Err(invalid_credential("requires a token with the admin scope")),
         }
     }

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use unstuck_core::Timestamp;
 
 use super::random_token::{RandomnessError, SecretHash, generate_secret};
-use crate::model::Scope;
+use crate::model::PermissionScope;
 
 /// Lifetime of a login code.
 pub const CODE_LIFETIME: Duration = Duration::from_secs(10 * 60);
@@ -47,7 +47,7 @@ struct LoginTables {
 
 #[derive(Debug, Clone, Copy)]
 struct ScopeGrant {
-    scope: Scope,
+    scope: PermissionScope,
     until: Timestamp,
 }
 
@@ -65,7 +65,7 @@ enum LoginRecord {
     Began {
         cookie: String,
         key: String,
-        scope: Scope,
+        scope: PermissionScope,
         until: Timestamp,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         token: Option<String>,
@@ -79,7 +79,7 @@ enum LoginRecord {
 /// The permissions granted by a login cookie.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LoginPermissions {
-    pub(crate) scope: Scope,
+    pub(crate) scope: PermissionScope,
     /// Id of the token that was used to log in; the login ends when it is revoked. `None` for a login by link.
     pub(crate) token: Option<String>,
 }
@@ -91,7 +91,7 @@ pub(crate) struct NewLogin {
     pub(crate) cookie: String,
     /// CSRF key, kept only by pages.
     pub(crate) key: String,
-    pub(crate) scope: Scope,
+    pub(crate) scope: PermissionScope,
 }
 
 impl LoginStore {
@@ -122,7 +122,7 @@ impl LoginStore {
     /// Creates a login code for a link.
     pub(crate) fn create_code(
         &self,
-        scope: Scope,
+        scope: PermissionScope,
         now: Timestamp,
     ) -> Result<String, RandomnessError> {
         let code = generate_secret()?;
@@ -154,7 +154,7 @@ impl LoginStore {
     /// Creates a login; if it was made with a token, it ends when the token is revoked.
     pub(crate) fn create_login(
         &self,
-        scope: Scope,
+        scope: PermissionScope,
         token: Option<String>,
         now: Timestamp,
     ) -> Result<NewLogin, RandomnessError> {
@@ -300,11 +300,11 @@ mod tests {
     #[test]
     fn login_code_works_once_within_ten_minutes() {
         let logins = LoginStore::default();
-        let code = logins.create_code(Scope::Answer, NOW).unwrap();
+        let code = logins.create_code(PermissionScope::Answer, NOW).unwrap();
         let opened = logins.exchange_code(&code, NOW).unwrap().unwrap();
-        assert_eq!(opened.scope, Scope::Answer);
+        assert_eq!(opened.scope, PermissionScope::Answer);
         assert_eq!(logins.exchange_code(&code, NOW).unwrap(), None);
-        let late = logins.create_code(Scope::Answer, NOW).unwrap();
+        let late = logins.create_code(PermissionScope::Answer, NOW).unwrap();
         assert_eq!(
             logins
                 .exchange_code(&late, NOW.after(CODE_LIFETIME))
@@ -316,17 +316,20 @@ mod tests {
     #[test]
     fn login_expires_and_can_be_ended() {
         let logins = LoginStore::default();
-        let code = logins.create_code(Scope::Read, NOW).unwrap();
+        let code = logins.create_code(PermissionScope::Read, NOW).unwrap();
         let opened = logins.exchange_code(&code, NOW).unwrap().unwrap();
         let allowed = logins.check_cookie(&opened.cookie, NOW).unwrap();
-        assert_eq!((allowed.scope, allowed.token), (Scope::Read, None));
+        assert_eq!(
+            (allowed.scope, allowed.token),
+            (PermissionScope::Read, None)
+        );
         assert!(logins.is_valid_key(&opened.cookie, &opened.key, NOW));
         assert!(!logins.is_valid_key(&opened.cookie, "another", NOW));
         assert_eq!(
             logins.check_cookie(&opened.cookie, NOW.after(LOGIN_LIFETIME)),
             None
         );
-        let code = logins.create_code(Scope::Read, NOW).unwrap();
+        let code = logins.create_code(PermissionScope::Read, NOW).unwrap();
         let again = logins.exchange_code(&code, NOW).unwrap().unwrap();
         logins.logout(&again.cookie, NOW);
         assert_eq!(logins.check_cookie(&again.cookie, NOW), None);
@@ -338,10 +341,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("logins.jsonl");
         let first = LoginStore::open_file(path.clone(), NOW);
-        let stays = first.create_login(Scope::Answer, None, NOW).unwrap();
+        let stays = first
+            .create_login(PermissionScope::Answer, None, NOW)
+            .unwrap();
         let token = Some("ab12".to_owned());
         let ends = first
-            .create_login(Scope::Admin, token.clone(), NOW)
+            .create_login(PermissionScope::Admin, token.clone(), NOW)
             .unwrap();
         let file = fs::read_to_string(&path).unwrap();
         assert!(!file.contains(&stays.cookie) && !file.contains(&stays.key));
@@ -352,7 +357,10 @@ mod tests {
 
         let second = LoginStore::open_file(path.clone(), NOW);
         let allowed = second.check_cookie(&stays.cookie, NOW).unwrap();
-        assert_eq!((allowed.scope, allowed.token), (Scope::Answer, None));
+        assert_eq!(
+            (allowed.scope, allowed.token),
+            (PermissionScope::Answer, None)
+        );
         assert!(second.is_valid_key(&stays.cookie, &stays.key, NOW));
         assert_eq!(second.check_cookie(&ends.cookie, NOW).unwrap().token, token);
         second.logout(&ends.cookie, NOW);

@@ -15,12 +15,12 @@ mod request_rate_limit;
 pub(crate) mod security_headers;
 mod tokens;
 
-pub use identity::Identity;
+pub use identity::CallerIdentity;
 pub use logins::{CODE_LIFETIME, LOGIN_LIFETIME};
 pub use random_token::RandomnessError;
 pub use rejected_token_reports::RejectedTokenReport;
-pub use request_rate_limit::{RequestRateLimit, ServerRateLimits};
-pub use tokens::{Token, TokenError, TokenStore};
+pub use request_rate_limit::{WebClientRateLimit, WebRequestRateLimits};
+pub use tokens::{TokenStore, TokenStoreError, WebTokenRecord};
 
 pub(crate) use identity::{
     ClientPeer, CredentialStores, RequireAdmin, cookie_value, insufficient_scope,
@@ -30,4 +30,4 @@ pub(crate) use logins::{LoginStore, NewLogin};
 pub(crate) use rejected_token_reports::RejectedTokenCounter;
 pub(crate) use request_rate_limit::{RateLimitKey, RateLimiter};
 
-pub use crate::model::Scope;
+pub use crate::model::PermissionScope;

@@ -19,14 +19,14 @@ const MAX_BUCKETS: usize = 10_000;
 
 /// A limit of the request rate: burst and sustained rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RequestRateLimit {
+pub struct WebClientRateLimit {
     /// Number of requests in a burst.
     pub burst: u32,
     /// Sustained requests per second.
     pub per_second: f64,
 }
 
-impl RequestRateLimit {
+impl WebClientRateLimit {
     fn bucket(self, now: Timestamp) -> RetryBudget {
         let settings = RetryBudgetSettings {
             capacity: f64::from(self.burst),
@@ -39,20 +39,20 @@ impl RequestRateLimit {
 
 /// The rate limits of requests to this server.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ServerRateLimits {
+pub struct WebRequestRateLimits {
     /// Limit of each token or login from this machine; by default a burst of 2000 and 500 per second.
-    pub here: RequestRateLimit,
+    pub here: WebClientRateLimit,
     /// Limit of each token or login from elsewhere, and of each other address; by default a burst of 200 and 50 per
     /// second.
-    pub elsewhere: RequestRateLimit,
+    pub elsewhere: WebClientRateLimit,
     /// Limit of rejected tokens or codes per address or user of this machine; by default a burst of 20 and one per ten
     /// seconds. Valid credentials from the same address are not affected.
-    pub wrong: RequestRateLimit,
+    pub wrong: WebClientRateLimit,
 }
 
-impl Default for ServerRateLimits {
+impl Default for WebRequestRateLimits {
     fn default() -> Self {
-        let rate = |burst, per_second| RequestRateLimit { burst, per_second };
+        let rate = |burst, per_second| WebClientRateLimit { burst, per_second };
         Self {
             here: rate(2000, 500.0),
             elsewhere: rate(200, 50.0),
@@ -73,7 +73,7 @@ pub(crate) enum RateLimitKey {
 /// The token buckets of all clients.
 #[derive(Debug)]
 pub(crate) struct RateLimiter {
-    limits: ServerRateLimits,
+    limits: WebRequestRateLimits,
     request_buckets: Buckets,
     rejected_buckets: Buckets,
 }
@@ -81,7 +81,7 @@ pub(crate) struct RateLimiter {
 type Buckets = Mutex<HashMap<RateLimitKey, RetryBudget>>;
 
 impl RateLimiter {
-    pub(crate) fn new(limits: ServerRateLimits) -> Self {
+    pub(crate) fn new(limits: WebRequestRateLimits) -> Self {
         Self {
             limits,
             request_buckets: Mutex::default(),
@@ -118,7 +118,7 @@ impl RateLimiter {
 fn take_from_bucket(
     buckets: &Buckets,
     asker: RateLimitKey,
-    rate: RequestRateLimit,
+    rate: WebClientRateLimit,
     now: Timestamp,
 ) -> Result<(), Duration> {
     let mut buckets = buckets.lock().unwrap_or_else(PoisonError::into_inner);
@@ -168,8 +168,8 @@ mod tests {
     const NOW: Timestamp = Timestamp::from_seconds(1_794_777_000);
 
     fn rates() -> RateLimiter {
-        let rate = |burst, per_second| RequestRateLimit { burst, per_second };
-        RateLimiter::new(ServerRateLimits {
+        let rate = |burst, per_second| WebClientRateLimit { burst, per_second };
+        RateLimiter::new(WebRequestRateLimits {
             here: rate(100, 1.0),
             elsewhere: rate(3, 1.0),
             wrong: rate(2, 0.1),

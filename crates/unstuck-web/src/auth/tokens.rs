@@ -17,7 +17,7 @@ use unstuck_core::Timestamp;
 
 use super::logins::CODE_LIFETIME;
 use super::random_token::{RandomnessError, SecretHash, generate_secret};
-use crate::model::Scope;
+use crate::model::PermissionScope;
 
 /// Prefix that makes tokens recognizable.
 const TOKEN_PREFIX: &str = "unstuck_";
@@ -26,7 +26,7 @@ const ID_LENGTH: usize = 8;
 
 /// An error of the token store.
 #[derive(Debug, thiserror::Error)]
-pub enum TokenError {
+pub enum TokenStoreError {
     /// The file cannot be read or written.
     #[error("cannot {operation} token file {path}: {source}")]
     File {
@@ -58,11 +58,11 @@ pub enum TokenError {
 
 /// An API token without its secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Token {
+pub struct WebTokenRecord {
     /// Id of the token.
     pub id: String,
     /// Scope of the token.
-    pub scope: Scope,
+    pub scope: PermissionScope,
     /// SHA-256 hash of the secret.
     pub hash: String,
     /// Creation time.
@@ -86,13 +86,13 @@ struct TokenRevocation {
 ///
 /// ```
 /// use unstuck_core::Timestamp;
-/// use unstuck_web::auth::{Scope, TokenStore};
+/// use unstuck_web::auth::{PermissionScope, TokenStore};
 ///
 /// # let dir = tempfile::tempdir()?;
 /// # let state = dir.path();
 /// let tokens = TokenStore::open(state.join("tokens.jsonl"));
-/// let (token, secret) = tokens.create("laptop", Scope::Answer, Timestamp::from_seconds(1_794_777_000))?;
-/// assert_eq!(tokens.check(&secret)?.map(|found| found.scope), Some(Scope::Answer));
+/// let (token, secret) = tokens.create("laptop", PermissionScope::Answer, Timestamp::from_seconds(1_794_777_000))?;
+/// assert_eq!(tokens.check(&secret)?.map(|found| found.scope), Some(PermissionScope::Answer));
 /// tokens.revoke(&token.id, Timestamp::from_seconds(1_794_777_060))?;
 /// assert_eq!(tokens.check(&secret)?, None);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -107,7 +107,7 @@ pub struct TokenStore {
 #[derive(Debug, Default)]
 struct TokenCache {
     version: Option<FileVersion>,
-    tokens: Vec<(SecretHash, Token)>,
+    tokens: Vec<(SecretHash, WebTokenRecord)>,
 }
 
 /// Attributes that reveal a change of the file.
@@ -137,9 +137,9 @@ impl TokenStore {
     pub fn create(
         &self,
         name: &str,
-        scope: Scope,
+        scope: PermissionScope,
         now: Timestamp,
-    ) -> Result<(Token, String), TokenError> {
+    ) -> Result<(WebTokenRecord, String), TokenStoreError> {
         let secret = format!("{TOKEN_PREFIX}{}", generate_secret()?);
         let token = new_token(name, scope, &secret, now);
         self.append_record(&token)?;
@@ -147,9 +147,13 @@ impl TokenStore {
     }
 
     /// Creates a one-time code that logs a browser in at a running server, valid for a short time.
-    pub fn create_login_code(&self, scope: Scope, now: Timestamp) -> Result<String, TokenError> {
+    pub fn create_login_code(
+        &self,
+        scope: PermissionScope,
+        now: Timestamp,
+    ) -> Result<String, TokenStoreError> {
         let code = generate_secret()?;
-        self.append_record(&Token {
+        self.append_record(&WebTokenRecord {
             login_until: Some(now.after(CODE_LIFETIME)),
             ..new_token("login", scope, &code, now)
         })?;
@@ -161,10 +165,10 @@ impl TokenStore {
         &self,
         code: &str,
         now: Timestamp,
-    ) -> Result<Option<Scope>, TokenError> {
+    ) -> Result<Option<PermissionScope>, TokenStoreError> {
         let mut read = self.reload_if_changed()?;
         let asked = SecretHash::of_secret(code);
-        let is_good = |token: &Token| token.login_until.is_some_and(|until| until > now);
+        let is_good = |token: &WebTokenRecord| token.login_until.is_some_and(|until| until > now);
         let place = read
             .tokens
             .iter()
@@ -182,7 +186,7 @@ impl TokenStore {
     }
 
     /// Lists all valid tokens, the oldest first.
-    pub fn list(&self) -> Result<Vec<Token>, TokenError> {
+    pub fn list(&self) -> Result<Vec<WebTokenRecord>, TokenStoreError> {
         let read = self.reload_if_changed()?;
         let all = read.tokens.iter().map(|(_, token)| token);
         let all = all.filter(|token| token.login_until.is_none());
@@ -190,9 +194,9 @@ impl TokenStore {
     }
 
     /// Revokes a token.
-    pub fn revoke(&self, id: &str, now: Timestamp) -> Result<Token, TokenError> {
+    pub fn revoke(&self, id: &str, now: Timestamp) -> Result<WebTokenRecord, TokenStoreError> {
         let found = self.list()?.into_iter().find(|token| token.id == id);
-        let token = found.ok_or_else(|| TokenError::NotFound { id: id.to_owned() })?;
+        let token = found.ok_or_else(|| TokenStoreError::NotFound { id: id.to_owned() })?;
         self.append_record(&TokenRevocation {
             id: token.id.clone(),
             revoked_at: now,
@@ -201,14 +205,14 @@ impl TokenStore {
     }
 
     /// Returns the token with this id, if it is valid.
-    pub(crate) fn find_valid(&self, id: &str) -> Result<Option<Token>, TokenError> {
+    pub(crate) fn find_valid(&self, id: &str) -> Result<Option<WebTokenRecord>, TokenStoreError> {
         let read = self.reload_if_changed()?;
         let mut all = read.tokens.iter().map(|(_, token)| token);
         Ok(all.find(|token| token.id == id).cloned())
     }
 
     /// Returns the token with this secret, if there is one.
-    pub fn check(&self, secret: &str) -> Result<Option<Token>, TokenError> {
+    pub fn check(&self, secret: &str) -> Result<Option<WebTokenRecord>, TokenStoreError> {
         let (asked, read) = (SecretHash::of_secret(secret), self.reload_if_changed()?);
         // Compares with every token, so that timing reveals nothing.
         let mut found = None;
@@ -220,7 +224,7 @@ impl TokenStore {
         Ok(found.cloned())
     }
 
-    fn append_record(&self, line: &impl Serialize) -> Result<(), TokenError> {
+    fn append_record(&self, line: &impl Serialize) -> Result<(), TokenStoreError> {
         let failed = |source| self.file_error("write", source);
         if let Some(folder) = self.path.parent() {
             let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
@@ -241,7 +245,7 @@ impl TokenStore {
     }
 
     /// Locks the cache and reloads the file if it has changed.
-    fn reload_if_changed(&self) -> Result<MutexGuard<'_, TokenCache>, TokenError> {
+    fn reload_if_changed(&self) -> Result<MutexGuard<'_, TokenCache>, TokenStoreError> {
         let mut read = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         let metadata = match fs::metadata(&self.path) {
             Ok(metadata) => metadata,
@@ -269,17 +273,17 @@ impl TokenStore {
         Ok(read)
     }
 
-    fn is_private(&self, metadata: &fs::Metadata) -> Result<(), TokenError> {
+    fn is_private(&self, metadata: &fs::Metadata) -> Result<(), TokenStoreError> {
         match metadata.permissions().mode() & 0o077 {
             0 => Ok(()),
-            _ => Err(TokenError::InsecurePermissions {
+            _ => Err(TokenStoreError::InsecurePermissions {
                 path: self.path.clone(),
             }),
         }
     }
 
-    fn file_error(&self, doing: &'static str, source: io::Error) -> TokenError {
-        TokenError::File {
+    fn file_error(&self, doing: &'static str, source: io::Error) -> TokenStoreError {
+        TokenStoreError::File {
             operation: doing,
             path: self.path.clone(),
             source,
@@ -287,9 +291,9 @@ impl TokenStore {
     }
 }
 
-fn new_token(name: &str, scope: Scope, secret: &str, now: Timestamp) -> Token {
+fn new_token(name: &str, scope: PermissionScope, secret: &str, now: Timestamp) -> WebTokenRecord {
     let hash = SecretHash::of_secret(secret).to_hex();
-    Token {
+    WebTokenRecord {
         id: hash.chars().take(ID_LENGTH).collect(),
         scope,
         hash,
@@ -300,10 +304,10 @@ fn new_token(name: &str, scope: Scope, secret: &str, now: Timestamp) -> Token {
 }
 
 /// Parses the valid tokens; other lines are skipped.
-fn parse_tokens(text: &str) -> Vec<(SecretHash, Token)> {
-    let mut tokens: Vec<(SecretHash, Token)> = Vec::new();
+fn parse_tokens(text: &str) -> Vec<(SecretHash, WebTokenRecord)> {
+    let mut tokens: Vec<(SecretHash, WebTokenRecord)> = Vec::new();
     for line in text.lines() {
-        if let Ok(token) = serde_json::from_str::<Token>(line) {
+        if let Ok(token) = serde_json::from_str::<WebTokenRecord>(line) {
             tokens.extend(SecretHash::parse_hex(&token.hash).map(|hash| (hash, token)));
         } else if let Ok(revoked) = serde_json::from_str::<TokenRevocation>(line) {
             tokens.retain(|(_, token)| token.id != revoked.id);
@@ -328,8 +332,10 @@ mod tests {
     fn token_is_valid_until_revoked_and_its_secret_is_not_stored() {
         let (_folder, tokens) = tokens();
         assert_eq!(tokens.check("unstuck_x").unwrap(), None);
-        let (token, secret) = tokens.create("laptop", Scope::Admin, NOW).unwrap();
-        let (_, other) = tokens.create("phone", Scope::Read, NOW).unwrap();
+        let (token, secret) = tokens
+            .create("laptop", PermissionScope::Admin, NOW)
+            .unwrap();
+        let (_, other) = tokens.create("phone", PermissionScope::Read, NOW).unwrap();
         assert_eq!(tokens.check(&secret).unwrap(), Some(token.clone()));
         assert_eq!(tokens.list().unwrap().len(), 2);
         let file = fs::read_to_string(tokens.path()).unwrap();
@@ -339,7 +345,7 @@ mod tests {
         assert!(tokens.check(&other).unwrap().is_some());
         assert!(matches!(
             tokens.revoke(&token.id, NOW),
-            Err(TokenError::NotFound { .. })
+            Err(TokenStoreError::NotFound { .. })
         ));
     }
 
@@ -347,7 +353,9 @@ mod tests {
     fn token_created_by_another_process_is_valid_immediately() {
         let (_folder, tokens) = tokens();
         let elsewhere = TokenStore::open(tokens.path());
-        let (_, secret) = elsewhere.create("laptop", Scope::Read, NOW).unwrap();
+        let (_, secret) = elsewhere
+            .create("laptop", PermissionScope::Read, NOW)
+            .unwrap();
         assert!(tokens.check(&secret).unwrap().is_some());
     }
 
@@ -355,34 +363,40 @@ mod tests {
     fn login_code_from_the_file_works_once_for_a_short_time() {
         let (_folder, tokens) = tokens();
         let elsewhere = TokenStore::open(tokens.path());
-        let code = elsewhere.create_login_code(Scope::Answer, NOW).unwrap();
+        let code = elsewhere
+            .create_login_code(PermissionScope::Answer, NOW)
+            .unwrap();
         assert_eq!(tokens.check(&code).unwrap(), None);
         assert!(tokens.list().unwrap().is_empty());
         assert_eq!(
             tokens.exchange_login_code(&code, NOW).unwrap(),
-            Some(Scope::Answer)
+            Some(PermissionScope::Answer)
         );
         assert_eq!(tokens.exchange_login_code(&code, NOW).unwrap(), None);
-        let late = elsewhere.create_login_code(Scope::Answer, NOW).unwrap();
+        let late = elsewhere
+            .create_login_code(PermissionScope::Answer, NOW)
+            .unwrap();
         assert_eq!(
             tokens
                 .exchange_login_code(&late, NOW.after(CODE_LIFETIME))
                 .unwrap(),
             None
         );
-        let (_, secret) = elsewhere.create("laptop", Scope::Admin, NOW).unwrap();
+        let (_, secret) = elsewhere
+            .create("laptop", PermissionScope::Admin, NOW)
+            .unwrap();
         assert_eq!(tokens.exchange_login_code(&secret, NOW).unwrap(), None);
     }
 
     #[test]
     fn file_readable_by_others_is_rejected() {
         let (_folder, tokens) = tokens();
-        let (_, secret) = tokens.create("laptop", Scope::Read, NOW).unwrap();
+        let (_, secret) = tokens.create("laptop", PermissionScope::Read, NOW).unwrap();
         assert_eq!(fs::metadata(tokens.path()).unwrap().mode() & 0o777, 0o600);
         fs::set_permissions(tokens.path(), fs::Permissions::from_mode(0o644)).unwrap();
         assert!(matches!(
             tokens.check(&secret),
-            Err(TokenError::InsecurePermissions { .. })
+            Err(TokenStoreError::InsecurePermissions { .. })
         ));
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use unstuck_core::agent::{self, AgentCommandInputs, PromptChannel};
-use unstuck_core::decision::RetryCapability;
+use unstuck_core::decision::RetryChangeCapability;
 use utoipa::ToSchema;
 
 /// An agent that can be run.
@@ -45,8 +45,8 @@ impl From<&agent::Agent> for Agent {
             path: None,
             version: None,
             prompt: prompt.to_owned(),
-            resumes: can.has(RetryCapability::Resume),
-            model: can.has(RetryCapability::Model),
+            resumes: can.has(RetryChangeCapability::Resume),
+            model: can.has(RetryChangeCapability::Model),
             tools: known.supports_tools(&[]),
         }
     }

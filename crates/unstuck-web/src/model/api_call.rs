@@ -1,8 +1,8 @@
 //! An LLM API call that needed recovery or failed.
 
 use serde::Serialize;
-use unstuck_core::views::{ApiCallSummary, FailedApiAttempt};
-use unstuck_core::{Kind, Timestamp};
+use unstuck_core::views::{ApiCallRecoverySummary, FailedApiAttempt};
+use unstuck_core::{FailureKind, Timestamp};
 use utoipa::ToSchema;
 
 use super::money::round_usd;
@@ -11,11 +11,11 @@ use super::openapi_schemas;
 /// An LLM API call that needed recovery or failed.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ApiCall {
+pub struct ApiCallRecoveryResponse {
     /// Id of the call.
     pub id: String,
     /// The failed API attempts.
-    pub api_attempts: Vec<ApiAttempt>,
+    pub api_attempts: Vec<FailedApiAttemptResponse>,
     /// Outcome; null while the call is running or if its end was not observed.
     pub outcome: Option<String>,
     /// HTTP status that the client got.
@@ -30,15 +30,15 @@ pub struct ApiCall {
     pub cost_usd: Option<f64>,
 }
 
-impl From<ApiCallSummary> for ApiCall {
-    fn from(story: ApiCallSummary) -> Self {
+impl From<ApiCallRecoverySummary> for ApiCallRecoveryResponse {
+    fn from(story: ApiCallRecoverySummary) -> Self {
         let end = story.finished.as_ref();
         Self {
             id: story.id,
             api_attempts: story
                 .failed_attempts
                 .into_iter()
-                .map(ApiAttempt::from)
+                .map(FailedApiAttemptResponse::from)
                 .collect(),
             outcome: end.map(|end| end.outcome.name().to_owned()),
             status: end.map(|end| end.status),
@@ -53,7 +53,7 @@ impl From<ApiCallSummary> for ApiCall {
 /// A failed API attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ApiAttempt {
+pub struct FailedApiAttemptResponse {
     /// Time of the failure.
     #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
@@ -67,7 +67,7 @@ pub struct ApiAttempt {
     pub status: Option<u16>,
     /// Diagnosed kind of failure.
     #[schema(schema_with = openapi_schemas::kind)]
-    pub kind: Kind,
+    pub kind: FailureKind,
     /// Description of the failure, in one sentence.
     pub message: String,
     /// Reason for the decision, in one sentence.
@@ -78,7 +78,7 @@ pub struct ApiAttempt {
     pub skipped_upstreams: Vec<String>,
 }
 
-impl From<FailedApiAttempt> for ApiAttempt {
+impl From<FailedApiAttempt> for FailedApiAttemptResponse {
     fn from(failed: FailedApiAttempt) -> Self {
         Self {
             at: failed.at,

@@ -4,11 +4,11 @@ use serde::Serialize;
 use unstuck_core::decision::{CostEstimate, TokenUsage};
 use unstuck_core::event::{DecisionMade, EscalationResolved};
 use unstuck_core::views::{AttemptView, RepairView};
-use unstuck_core::{Kind, RecoveryLevel, Timestamp, diagnosis};
+use unstuck_core::{FailureKind, RecoveryLevel, Timestamp, diagnosis};
 use utoipa::ToSchema;
 
-use super::api_call::ApiCall;
-use super::model_switch::ModelSwitchResponse;
+use super::api_call::ApiCallRecoveryResponse;
+use super::model_switch::ModelSwitchEntry;
 use super::money::round_usd;
 use super::openapi_schemas;
 use super::reread_cost::RereadCostResponse;
@@ -69,17 +69,17 @@ pub struct AttemptResponse {
     /// Decision about it.
     pub decision: Option<Decision>,
     /// LLM API calls that needed recovery or failed.
-    pub calls: Vec<ApiCall>,
+    pub calls: Vec<ApiCallRecoveryResponse>,
     /// Model switches: those of the gateway during the attempt and the one that followed.
-    pub model_changes: Vec<ModelSwitchResponse>,
+    pub model_changes: Vec<ModelSwitchEntry>,
     /// Wait that followed.
-    pub wait: Option<AttemptWait>,
+    pub wait: Option<NextAttemptWait>,
     /// Id of the escalation that followed.
     pub escalation: Option<String>,
     /// Resolution of that escalation.
-    pub resolution: Option<Resolution>,
+    pub resolution: Option<EscalationResolution>,
     /// Repairs that were proposed because of it.
-    pub repairs: Vec<Repair>,
+    pub repairs: Vec<RepairResponse>,
 }
 
 impl From<AttemptView> for AttemptResponse {
@@ -125,17 +125,25 @@ impl From<AttemptView> for AttemptResponse {
                 stderr: excerpt.stderr,
             }),
             decision: story.decision.map(Decision::from),
-            calls: story.calls.into_iter().map(ApiCall::from).collect(),
-            model_changes: changes.map(ModelSwitchResponse::from).collect(),
-            wait: story.wait.map(|wait| AttemptWait {
+            calls: story
+                .calls
+                .into_iter()
+                .map(ApiCallRecoveryResponse::from)
+                .collect(),
+            model_changes: changes.map(ModelSwitchEntry::from).collect(),
+            wait: story.wait.map(|wait| NextAttemptWait {
                 until: wait.until,
                 reason: wait.reason,
                 stated: wait.is_stated,
                 reread: wait.reread.map(RereadCostResponse::from),
             }),
             escalation: story.escalation.map(|asked| asked.id),
-            resolution: story.resolution.map(Resolution::from),
-            repairs: story.repairs.into_iter().map(Repair::from).collect(),
+            resolution: story.resolution.map(EscalationResolution::from),
+            repairs: story
+                .repairs
+                .into_iter()
+                .map(RepairResponse::from)
+                .collect(),
         }
     }
 }
@@ -146,7 +154,7 @@ impl From<AttemptView> for AttemptResponse {
 pub struct PrecedingFailure {
     /// Kind of the previous failure.
     #[schema(schema_with = openapi_schemas::kind)]
-    pub kind: Kind,
+    pub kind: FailureKind,
     /// Recovery level of the response.
     #[schema(schema_with = openapi_schemas::level)]
     pub level: RecoveryLevel,
@@ -194,7 +202,7 @@ impl From<TokenUsage> for TokenCounts {
 pub struct DiagnosisResponse {
     /// Kind of failure.
     #[schema(schema_with = openapi_schemas::kind)]
-    pub kind: Kind,
+    pub kind: FailureKind,
     /// Layer where it was observed: `api`, `tool`, `agent` or `infra`.
     pub layer: String,
     /// Level at which recovery starts.
@@ -312,7 +320,7 @@ impl From<DecisionMade> for Decision {
 /// A wait before the next attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct AttemptWait {
+pub struct NextAttemptWait {
     /// End of the wait.
     #[schema(value_type = String, format = DateTime)]
     pub until: Timestamp,
@@ -351,7 +359,7 @@ pub struct AttemptTexts {
 /// The resolution of an escalation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Resolution {
+pub struct EscalationResolution {
     /// Resolved by `human`, `deadline` or `unstuck`.
     pub by: String,
     /// Method: an answer, or `repair`.
@@ -364,7 +372,7 @@ pub struct Resolution {
     pub summary: String,
 }
 
-impl From<EscalationResolved> for Resolution {
+impl From<EscalationResolved> for EscalationResolution {
     fn from(resolved: EscalationResolved) -> Self {
         Self {
             summary: resolved.summary(),
@@ -379,7 +387,7 @@ impl From<EscalationResolved> for Resolution {
 /// A proposed repair and its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Repair {
+pub struct RepairResponse {
     /// Id within the run.
     pub id: String,
     /// Command.
@@ -410,7 +418,7 @@ pub struct Repair {
     pub succeeded: bool,
 }
 
-impl From<RepairView> for Repair {
+impl From<RepairView> for RepairResponse {
     fn from(story: RepairView) -> Self {
         Self {
             id: story.proposed.id,

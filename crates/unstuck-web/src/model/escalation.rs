@@ -2,15 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 use unstuck_core::decision::ConcreteAttemptChange;
-use unstuck_core::event::RepairConditions;
+use unstuck_core::event::RepairConfinement;
 use unstuck_core::project_settings_snapshot::ProjectSettingChange;
 use unstuck_core::repair::needs_network;
-use unstuck_core::{Kind, Timestamp, escalation};
+use unstuck_core::{FailureKind, Timestamp, escalation};
 use unstuck_store::EscalationRow;
 use utoipa::ToSchema;
 
-use super::attempt::Resolution;
-use super::cost_estimate::CostEstimateResponse;
+use super::attempt::EscalationResolution;
+use super::cost_estimate::ExtraCostEstimateResponse;
 use super::money::round_usd;
 use super::openapi_schemas;
 use super::project::project_id;
@@ -40,7 +40,7 @@ pub struct EscalationResponse {
     pub role: Option<String>,
     /// Kind of the failure.
     #[schema(schema_with = openapi_schemas::kind)]
-    pub kind: Kind,
+    pub kind: FailureKind,
     /// Activity that was running.
     pub activity: String,
     /// Most informative line of the failure.
@@ -50,15 +50,15 @@ pub struct EscalationResponse {
     /// Strategies that were tried before, and why they did not help.
     pub prior_attempts: Vec<PriorAttempt>,
     /// Project settings that changed since the run began, if it is about them.
-    pub settings: Vec<ChangedSetting>,
+    pub settings: Vec<UnapprovedSettingChange>,
     /// Proposed command, if any.
     pub command: Option<String>,
     /// Conditions under which a proposed repair would run.
-    pub conditions: Option<RepairExecutionConditions>,
+    pub conditions: Option<RepairConfinementResponse>,
     /// Other proposed change, as text.
     pub proposed: Option<String>,
     /// Expected extra cost of the proposal.
-    pub cost: Option<CostEstimateResponse>,
+    pub cost: Option<ExtraCostEstimateResponse>,
     /// True if file changes can be previewed before answering.
     pub can_preview: bool,
     /// True if a preview of the command probably fails without network access.
@@ -107,7 +107,7 @@ impl From<EscalationRow> for EscalationResponse {
             settings: shown
                 .settings
                 .into_iter()
-                .map(ChangedSetting::from)
+                .map(UnapprovedSettingChange::from)
                 .collect(),
             proposed: proposed.and_then(|one| describe_proposal(&one.strategy, &one.changes)),
             cost: asked.cost.as_ref().map(|cost| {
@@ -116,13 +116,13 @@ impl From<EscalationRow> for EscalationResponse {
                         .iter()
                         .find_map(ConcreteAttemptChange::model_switch)
                 });
-                CostEstimateResponse::from_estimate(cost, models)
+                ExtraCostEstimateResponse::from_estimate(cost, models)
             }),
             reread: shown.reread.map(RereadCostResponse::from),
             can_preview: asked.repair.is_some(),
             preview_needs_network: shown.command.as_deref().is_some_and(needs_network),
             command: shown.command,
-            conditions: shown.conditions.map(RepairExecutionConditions::from),
+            conditions: shown.conditions.map(RepairConfinementResponse::from),
             created: question.at,
             deadline: shown.deadline.map(AnswerDeadline::from),
             fingerprint: shown.fingerprint,
@@ -130,7 +130,7 @@ impl From<EscalationRow> for EscalationResponse {
             id: asked.id,
             outcome: question.closure.map(|answered| EscalationOutcome {
                 at: answered.at,
-                resolution: answered.answer.map(Resolution::from),
+                resolution: answered.answer.map(EscalationResolution::from),
             }),
         }
     }
@@ -139,7 +139,7 @@ impl From<EscalationRow> for EscalationResponse {
 /// Conditions under which a repair would run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct RepairExecutionConditions {
+pub struct RepairConfinementResponse {
     /// Sandbox level: `full`, `partial` or `none`.
     pub sandbox: String,
     /// Features missing for a full sandbox.
@@ -152,8 +152,8 @@ pub struct RepairExecutionConditions {
     pub effects: Vec<String>,
 }
 
-impl From<RepairConditions> for RepairExecutionConditions {
-    fn from(of: RepairConditions) -> Self {
+impl From<RepairConfinement> for RepairConfinementResponse {
+    fn from(of: RepairConfinement) -> Self {
         Self {
             sandbox: of.sandbox,
             missing: of.missing,
@@ -192,8 +192,8 @@ pub struct PriorAttempt {
     pub failure_reason: String,
 }
 
-impl From<escalation::PriorAttempt> for PriorAttempt {
-    fn from(tried: escalation::PriorAttempt) -> Self {
+impl From<escalation::EscalationPriorAttempt> for PriorAttempt {
+    fn from(tried: escalation::EscalationPriorAttempt) -> Self {
         Self {
             action: tried.what,
             failure_reason: tried.failure_reason,
@@ -203,7 +203,7 @@ impl From<escalation::PriorAttempt> for PriorAttempt {
 
 /// A changed project setting that is ignored until it is approved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-pub struct ChangedSetting {
+pub struct UnapprovedSettingChange {
     /// Path, such as `role.builder.command`.
     pub key: String,
     /// Previous value as JSON; null if there was none.
@@ -212,7 +212,7 @@ pub struct ChangedSetting {
     pub after: Option<String>,
 }
 
-impl From<ProjectSettingChange> for ChangedSetting {
+impl From<ProjectSettingChange> for UnapprovedSettingChange {
     fn from(change: ProjectSettingChange) -> Self {
         Self {
             key: change.key,
@@ -227,7 +227,7 @@ impl From<ProjectSettingChange> for ChangedSetting {
 #[serde(rename_all = "camelCase")]
 pub struct AnswerOption {
     /// The answer.
-    pub answer: AnswerKind,
+    pub answer: EscalationAnswerChoice,
     /// Effect of the answer.
     pub effect: String,
     /// Expected extra cost in USD, if known.
@@ -247,7 +247,7 @@ impl From<escalation::AnswerOption> for AnswerOption {
 /// An answer to an escalation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum AnswerKind {
+pub enum EscalationAnswerChoice {
     /// Approve the proposed action.
     Approve,
     /// Reject the proposed action and continue.
@@ -264,7 +264,7 @@ pub enum AnswerKind {
     Abort,
 }
 
-impl From<escalation::EscalationAnswer> for AnswerKind {
+impl From<escalation::EscalationAnswer> for EscalationAnswerChoice {
     fn from(answer: escalation::EscalationAnswer) -> Self {
         match answer {
             escalation::EscalationAnswer::Approve => Self::Approve,
@@ -278,16 +278,16 @@ impl From<escalation::EscalationAnswer> for AnswerKind {
     }
 }
 
-impl From<AnswerKind> for escalation::EscalationAnswer {
-    fn from(answer: AnswerKind) -> Self {
+impl From<EscalationAnswerChoice> for escalation::EscalationAnswer {
+    fn from(answer: EscalationAnswerChoice) -> Self {
         match answer {
-            AnswerKind::Approve => Self::Approve,
-            AnswerKind::Reject => Self::Reject,
-            AnswerKind::Resolve => Self::Resolve,
-            AnswerKind::Retry => Self::Retry,
-            AnswerKind::Escalate => Self::SwitchModel,
-            AnswerKind::Skip => Self::Skip,
-            AnswerKind::Abort => Self::Abort,
+            EscalationAnswerChoice::Approve => Self::Approve,
+            EscalationAnswerChoice::Reject => Self::Reject,
+            EscalationAnswerChoice::Resolve => Self::Resolve,
+            EscalationAnswerChoice::Retry => Self::Retry,
+            EscalationAnswerChoice::Escalate => Self::SwitchModel,
+            EscalationAnswerChoice::Skip => Self::Skip,
+            EscalationAnswerChoice::Abort => Self::Abort,
         }
     }
 }
@@ -300,7 +300,7 @@ pub struct AnswerDeadline {
     #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
     /// Answer that applies after the deadline.
-    pub answer: AnswerKind,
+    pub answer: EscalationAnswerChoice,
 }
 
 impl From<escalation::EscalationDeadline> for AnswerDeadline {
@@ -320,7 +320,7 @@ pub struct EscalationOutcome {
     #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
     /// Resolution; null if the escalation became obsolete because the run continued or ended.
-    pub resolution: Option<Resolution>,
+    pub resolution: Option<EscalationResolution>,
 }
 
 /// A human's answer.
@@ -328,7 +328,7 @@ pub struct EscalationOutcome {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AnswerRequest {
     /// The answer.
-    pub answer: AnswerKind,
+    pub answer: EscalationAnswerChoice,
     /// Reason, kept in the history; for `retry` the additional instructions.
     #[serde(default)]
     #[schema(max_length = 20000)]
@@ -342,7 +342,7 @@ pub struct AnswerRequest {
 /// The result of an answer.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct AnswerResult {
+pub struct EscalationAnswerResponse {
     /// The answered escalation.
     pub escalation: EscalationResponse,
     /// Next action, in one sentence.

@@ -3,8 +3,8 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 use unstuck_core::event::{Event, EventRecord};
-use unstuck_core::views::SessionStatus;
-use unstuck_core::{Kind, Timestamp};
+use unstuck_core::views::SessionStatusSummary;
+use unstuck_core::{FailureKind, Timestamp};
 use utoipa::ToSchema;
 
 use super::openapi_schemas;
@@ -29,10 +29,10 @@ pub struct EventResponse {
     pub session: Option<String>,
     /// Kind of failure, if it is about one.
     #[schema(schema_with = openapi_schemas::kind_or_null)]
-    pub kind: Option<Kind>,
+    pub kind: Option<FailureKind>,
     /// Resulting state of its session in five fields, or of its run if it belongs to no session.
     #[schema(schema_with = openapi_schemas::session_status_or_null)]
-    pub state: Option<SessionStatus>,
+    pub state: Option<SessionStatusSummary>,
     /// Event data. Fields are named as in the log, but in camelCase.
     #[schema(value_type = Object)]
     pub data: Map<String, Value>,
@@ -40,7 +40,11 @@ pub struct EventResponse {
 
 impl EventResponse {
     /// Converts an event record with its id and the resulting state.
-    pub fn from_record(id: u64, recorded: &EventRecord, state: Option<SessionStatus>) -> Self {
+    pub fn from_record(
+        id: u64,
+        recorded: &EventRecord,
+        state: Option<SessionStatusSummary>,
+    ) -> Self {
         let mut data = fields_of(&recorded.event);
         data.shift_remove("event");
         Self {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use unstuck_core::{Kind, Timestamp, views};
+use unstuck_core::{FailureKind, Timestamp, views};
 use unstuck_store::FailureRow;
 use utoipa::ToSchema;
 
@@ -64,8 +64,8 @@ pub struct PromptPatternCount {
     pub count: u64,
 }
 
-impl From<views::PromptPatternCount> for PromptPatternCount {
-    fn from(counted: views::PromptPatternCount) -> Self {
+impl From<views::NormalizedPromptFailureCount> for PromptPatternCount {
+    fn from(counted: views::NormalizedPromptFailureCount) -> Self {
         Self {
             role: counted.pattern.role,
             template: counted.pattern.template,
@@ -143,7 +143,7 @@ pub struct FailureListItem {
     pub model: Option<String>,
     /// Diagnosed kind of failure.
     #[schema(schema_with = openapi_schemas::kind)]
-    pub kind: Kind,
+    pub kind: FailureKind,
     /// Fingerprint that identifies the same failure.
     pub fingerprint: String,
     /// Message with variable parts masked.

@@ -51,8 +51,8 @@ pub struct Model {
     pub aliases: Vec<String>,
 }
 
-impl From<&decision::Model> for Model {
-    fn from(model: &decision::Model) -> Self {
+impl From<&decision::CatalogModel> for Model {
+    fn from(model: &decision::CatalogModel) -> Self {
         Self {
             id: model.id.clone(),
             provider: model.provider.clone(),

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::permission_scope::Scope;
+use super::permission_scope::PermissionScope;
 
 /// A one-time code from the dashboard's link, or a token.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
@@ -19,7 +19,7 @@ pub struct LoginRequest {
 #[serde(rename_all = "camelCase")]
 pub struct LoginResponse {
     /// Scope of the login.
-    pub scope: Scope,
+    pub scope: PermissionScope,
     /// CSRF key to send in the `x-unstuck-key` header of every request that changes something. Pages keep it where only
     /// they can read it, because cookies are shared with every other server on the same machine.
     pub key: String,
@@ -28,9 +28,9 @@ pub struct LoginResponse {
 /// The identity of the caller.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct CurrentIdentity {
+pub struct CallerIdentityResponse {
     /// Granted scope; null without a token or cookie.
-    pub scope: Option<Scope>,
+    pub scope: Option<PermissionScope>,
     /// Name of the token.
     pub name: Option<String>,
 }

@@ -30,16 +30,16 @@ mod upstream_status;
 mod webhook;
 
 pub use agent::Agent;
-pub use api_call::{ApiAttempt, ApiCall};
+pub use api_call::{ApiCallRecoveryResponse, FailedApiAttemptResponse};
 pub use attempt::{
-    AttemptResponse, AttemptTexts, AttemptUsage, AttemptWait, Decision, DiagnosisResponse,
-    OutputExcerpt, PrecedingFailure, Repair, Resolution, SkippedStrategy, TokenCounts,
+    AttemptResponse, AttemptTexts, AttemptUsage, Decision, DiagnosisResponse, EscalationResolution,
+    NextAttemptWait, OutputExcerpt, PrecedingFailure, RepairResponse, SkippedStrategy, TokenCounts,
 };
-pub use cost_estimate::CostEstimateResponse;
+pub use cost_estimate::ExtraCostEstimateResponse;
 pub use escalation::{
-    AnswerDeadline, AnswerKind, AnswerOption, AnswerRequest, AnswerResult, ChangedSetting,
-    EscalationOutcome, EscalationResponse, PreviewedFile, PriorAttempt, RepairExecutionConditions,
-    RepairPreview,
+    AnswerDeadline, AnswerOption, AnswerRequest, EscalationAnswerChoice, EscalationAnswerResponse,
+    EscalationOutcome, EscalationResponse, PreviewedFile, PriorAttempt, RepairConfinementResponse,
+    RepairPreview, UnapprovedSettingChange,
 };
 pub use event::EventResponse;
 pub use failures::{
@@ -48,25 +48,28 @@ pub use failures::{
 pub use llm_model::{
     BudgetResponse, Budgets, LongContextPrice, Model, ModelLadderResponse, Models, Price,
 };
-pub use login::{CurrentIdentity, LoginRequest, LoginResponse};
-pub use model_switch::ModelSwitchResponse;
+pub use login::{CallerIdentityResponse, LoginRequest, LoginResponse};
+pub use model_switch::ModelSwitchEntry;
 pub use money::round_usd;
 pub use pagination::ListPage;
-pub use permission_scope::Scope;
+pub use permission_scope::PermissionScope;
 pub use problem_details::{FieldProblem, ProblemDetails};
 pub use project::{ProjectResponse, project_id};
-pub use recovery_analytics::{RecoveryAnalytics, RecoveryStats, StrategyOutcomeCount};
+pub use recovery_analytics::{RecoveryAnalytics, RecoveryTotalsResponse, StrategyOutcomeCount};
 pub use reread_cost::RereadCostResponse;
-pub use retry_policy::{EffectivePolicy, Policy, PolicyOrigin, PolicyOverride, PolicyTemplate};
-pub use run::{Run, UsageTotals};
+pub use retry_policy::{
+    EffectiveRetryPolicy, PolicyOrigin, PolicyOverride, RetryPolicyBody,
+    RetryPolicyTemplateResponse,
+};
+pub use run::{RunSummaryResponse, UsageTotals};
 pub use run_detail::RunDetail;
-pub use server_health::{Health, Readiness, Version};
+pub use server_health::{Health, ProgramVersionResponse, ReadinessResponse};
 pub use session::{
-    ModelSwitchRequest, ModelSwitchResult, RetryOptions, RetryPrompt, RetryResult, RetrySummary,
-    SessionResponse,
+    ModelSwitchRequest, ModelSwitchResult, RetryHistoryEntry, RetryPromptResponse, SessionResponse,
+    SessionRetryBody, SessionRetryResponse,
 };
 pub use success_rate::StrategySuccessRate;
 pub use upstream_status::{
-    BreakerStatus, LimitWindow, SubscriptionUsage, UpstreamCallCounts, UpstreamStatus,
+    BreakerStatus, RemainingQuotaResponse, SubscriptionUsage, UpstreamCallCounts, UpstreamStatus,
 };
 pub use webhook::{Webhook, WebhookTestResult};

@@ -10,7 +10,7 @@ use super::money::round_usd;
 /// A model switch of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ModelSwitchResponse {
+pub struct ModelSwitchEntry {
     /// Previous model.
     pub from_model: String,
     /// New model.
@@ -24,7 +24,7 @@ pub struct ModelSwitchResponse {
     pub cost_estimate: Option<f64>,
 }
 
-impl From<ModelSwitch> for ModelSwitchResponse {
+impl From<ModelSwitch> for ModelSwitchEntry {
     fn from(change: ModelSwitch) -> Self {
         let reason = match change.reason {
             ModelSwitchReason::Manual => "manual",

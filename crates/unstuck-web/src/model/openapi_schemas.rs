@@ -3,8 +3,8 @@
 use serde_json::Value;
 use unstuck_core::diagnosis::RetryAfterSource;
 use unstuck_core::event::EscalationKind;
-use unstuck_core::views::{Actor, NextAction, RunStatus};
-use unstuck_core::{Kind, RecoveryLevel};
+use unstuck_core::views::{NextActionActor, RunStatus, SessionNextAction};
+use unstuck_core::{FailureKind, RecoveryLevel};
 use utoipa::openapi::schema::{KnownFormat, Object, ObjectBuilder, SchemaFormat, SchemaType, Type};
 
 /// Returns the schema of a string enum with these values.
@@ -23,7 +23,7 @@ fn nullable_string_enum<'a>(all: impl IntoIterator<Item = &'a str>) -> ObjectBui
 }
 
 fn kinds() -> impl Iterator<Item = &'static str> {
-    Kind::ALL.iter().map(|kind| kind.name())
+    FailureKind::ALL.iter().map(|kind| kind.name())
 }
 
 const LEVELS: [RecoveryLevel; 4] = [
@@ -55,8 +55,14 @@ fn session_status_builder() -> ObjectBuilder {
         .description(Some(
             "Next actor, action and time; null if nothing is left to do.",
         ))
-        .property("actor", string_enum(Actor::ALL.map(Actor::name)))
-        .property("action", string_enum(NextAction::ALL.map(NextAction::name)))
+        .property(
+            "actor",
+            string_enum(NextActionActor::ALL.map(NextActionActor::name)),
+        )
+        .property(
+            "action",
+            string_enum(SessionNextAction::ALL.map(SessionNextAction::name)),
+        )
         .property("at", timestamp_or_null())
         .required("actor")
         .required("action")

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum Scope {
+pub enum PermissionScope {
     /// View everything.
     Read,
     /// Answer escalations, retry, switch models and stop runs.
@@ -17,7 +17,7 @@ pub enum Scope {
     Admin,
 }
 
-impl Scope {
+impl PermissionScope {
     /// All scopes.
     pub const ALL: [Self; 3] = [Self::Read, Self::Answer, Self::Admin];
 
@@ -36,7 +36,7 @@ impl Scope {
     }
 }
 
-impl std::fmt::Display for Scope {
+impl std::fmt::Display for PermissionScope {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(self.name())
     }

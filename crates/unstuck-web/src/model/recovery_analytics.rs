@@ -15,10 +15,10 @@ pub struct RecoveryAnalytics {
     /// Success counts by strategy, or by level if the response was not from a strategy chain.
     pub by_strategy: Vec<StrategyOutcomeCount>,
     /// Statistics by day (UTC).
-    pub by_day: BTreeMap<String, RecoveryStats>,
+    pub by_day: BTreeMap<String, RecoveryTotalsResponse>,
     /// Totals over all days.
     #[serde(flatten)]
-    pub total: RecoveryStats,
+    pub total: RecoveryTotalsResponse,
 }
 
 impl From<store::RecoveryStatisticsReport> for RecoveryAnalytics {
@@ -62,7 +62,7 @@ impl From<store::StrategySuccessCount> for StrategyOutcomeCount {
 /// Recovery statistics of a period.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct RecoveryStats {
+pub struct RecoveryTotalsResponse {
     /// Number of sessions that succeeded after a failure.
     pub recoveries: u64,
     /// Median time from the first failure to success, in milliseconds; an upper bound.
@@ -75,7 +75,7 @@ pub struct RecoveryStats {
     pub runs_failed: u64,
 }
 
-impl From<store::RecoveryPeriodTotals> for RecoveryStats {
+impl From<store::RecoveryPeriodTotals> for RecoveryTotalsResponse {
     fn from(day: store::RecoveryPeriodTotals) -> Self {
         Self {
             recoveries: day.recoveries,

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 /// Only describes the wire format that [`RetryPolicy`] reads and writes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Policy {
+pub struct RetryPolicyBody {
     /// Template that supplies omitted values; write-only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<String>,
@@ -128,7 +128,7 @@ pub enum PolicyOrigin {
 
 /// An effective policy and its source.
 #[derive(Debug, Clone, PartialEq)]
-pub struct EffectivePolicy {
+pub struct EffectiveRetryPolicy {
     /// The policy.
     pub policy: RetryPolicy,
     /// Source of the policy.
@@ -137,7 +137,7 @@ pub struct EffectivePolicy {
     pub version: u64,
 }
 
-impl EffectivePolicy {
+impl EffectiveRetryPolicy {
     /// Returns the ETag of this version.
     pub fn etag(&self) -> String {
         format!("\"{}-{}\"", self.version, self.policy.fingerprint())
@@ -147,9 +147,9 @@ impl EffectivePolicy {
 /// A policy template, built in or configured.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct PolicyTemplate {
+pub struct RetryPolicyTemplateResponse {
     /// Values of the template.
     #[serde(flatten)]
-    #[schema(value_type = Policy)]
+    #[schema(value_type = RetryPolicyBody)]
     pub policy: RetryPolicy,
 }

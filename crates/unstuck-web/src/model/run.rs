@@ -1,8 +1,8 @@
 //! A run: one execution of a pipeline, a loop or a single command.
 
 use serde::Serialize;
-use unstuck_core::views::{RunStatus, RunSummary, SessionStatus};
-use unstuck_core::{Kind, RecoveryLevel, Timestamp};
+use unstuck_core::views::{RunStatus, RunSummary, SessionStatusSummary};
+use unstuck_core::{FailureKind, RecoveryLevel, Timestamp};
 use unstuck_store::CostSummary;
 use utoipa::ToSchema;
 
@@ -13,7 +13,7 @@ use super::project::project_id;
 /// A summary of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Run {
+pub struct RunSummaryResponse {
     /// Id of the run.
     #[schema(example = "k3v9x0m2qa")]
     pub id: String,
@@ -40,12 +40,12 @@ pub struct Run {
     pub status: RunStatus,
     /// State in five fields.
     #[schema(schema_with = openapi_schemas::session_status)]
-    pub state: SessionStatus,
+    pub state: SessionStatusSummary,
     /// True if a process currently supervises it.
     pub supervised: bool,
     /// Kind of the latest failure.
     #[schema(schema_with = openapi_schemas::kind_or_null)]
-    pub kind: Option<Kind>,
+    pub kind: Option<FailureKind>,
     /// Highest recovery level reached.
     #[schema(schema_with = openapi_schemas::level_or_null)]
     pub recovery_level: Option<RecoveryLevel>,
@@ -81,10 +81,10 @@ pub struct Run {
     pub reason: Option<String>,
 }
 
-impl Run {
+impl RunSummaryResponse {
     /// Creates the summary of a run, and records whether a process supervises it.
     pub fn from_view(view: RunSummary, supervised: bool) -> Self {
-        let state = SessionStatus::for_run(&view, supervised);
+        let state = SessionStatusSummary::for_run(&view, supervised);
         Self {
             id: view.id.as_str().to_owned(),
             project_id: project_id(&view.project),

@@ -3,9 +3,9 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::api_call::ApiCall;
-use super::model_switch::ModelSwitchResponse;
-use super::run::{Run, UsageTotals};
+use super::api_call::ApiCallRecoveryResponse;
+use super::model_switch::ModelSwitchEntry;
+use super::run::{RunSummaryResponse, UsageTotals};
 use super::session::SessionResponse;
 
 /// A run with everything except its attempts.
@@ -14,7 +14,7 @@ use super::session::SessionResponse;
 pub struct RunDetail {
     /// Summary of the run.
     #[serde(flatten)]
-    pub run: Run,
+    pub run: RunSummaryResponse,
     /// Working directory.
     pub cwd: String,
     /// Configuration file that defines its roles.
@@ -22,9 +22,9 @@ pub struct RunDetail {
     /// Sessions, in order of their start.
     pub sessions: Vec<SessionResponse>,
     /// LLM API calls that needed recovery or failed and belong to no attempt.
-    pub calls: Vec<ApiCall>,
+    pub calls: Vec<ApiCallRecoveryResponse>,
     /// Model switches that belong to no attempt.
-    pub model_changes: Vec<ModelSwitchResponse>,
+    pub model_changes: Vec<ModelSwitchEntry>,
     /// Usage of its calls as measured by the gateway; null if there were none.
     pub spent: Option<UsageTotals>,
 }

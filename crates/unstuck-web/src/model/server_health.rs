@@ -21,7 +21,7 @@ pub struct Health {
 /// Readiness of the server: its database can be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Readiness {
+pub struct ReadinessResponse {
     /// Always `ready`.
     pub status: String,
 }
@@ -29,7 +29,7 @@ pub struct Readiness {
 /// Name and version of the program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Version {
+pub struct ProgramVersionResponse {
     /// Always `unstuck`.
     pub name: String,
     /// Program version.

@@ -3,16 +3,16 @@
 use serde::{Deserialize, Serialize};
 use unstuck_core::decision::RetryAttempt;
 use unstuck_core::event::SessionSpec;
-use unstuck_core::views::{RunStatus, SessionStatus, SessionSummary};
-use unstuck_core::{Kind, RecoveryLevel, Timestamp};
+use unstuck_core::views::{RunStatus, SessionStatusSummary, SessionSummary};
+use unstuck_core::{FailureKind, RecoveryLevel, Timestamp};
 use utoipa::ToSchema;
 
-use super::cost_estimate::CostEstimateResponse;
-use super::model_switch::ModelSwitchResponse;
+use super::cost_estimate::ExtraCostEstimateResponse;
+use super::model_switch::ModelSwitchEntry;
 use super::money::known_cost;
 use super::openapi_schemas;
 use super::project::project_id;
-use super::run::Run;
+use super::run::RunSummaryResponse;
 
 /// A summary of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
@@ -46,7 +46,7 @@ pub struct SessionResponse {
     pub status: RunStatus,
     /// State in five fields.
     #[schema(schema_with = openapi_schemas::session_status)]
-    pub state: SessionStatus,
+    pub state: SessionStatusSummary,
     /// True if a process currently supervises its run.
     pub supervised: bool,
     /// Start time.
@@ -70,7 +70,7 @@ pub struct SessionResponse {
     pub is_hiccup: bool,
     /// Kind of the latest failure.
     #[schema(schema_with = openapi_schemas::kind_or_null)]
-    pub last_error: Option<Kind>,
+    pub last_error: Option<FailureKind>,
     /// Highest recovery level reached.
     #[schema(schema_with = openapi_schemas::level_or_null)]
     pub recovery_level: Option<RecoveryLevel>,
@@ -87,15 +87,19 @@ pub struct SessionResponse {
     /// Reason for the current status, in one sentence.
     pub reason: Option<String>,
     /// Failed attempts and the delay after each.
-    pub retries: Vec<RetrySummary>,
+    pub retries: Vec<RetryHistoryEntry>,
     /// Model switches.
-    pub model_changes: Vec<ModelSwitchResponse>,
+    pub model_changes: Vec<ModelSwitchEntry>,
 }
 
 impl SessionResponse {
     /// Creates the summary of a session in its run; the caller adds the history.
-    pub fn from_view(view: SessionSummary, spec: Option<&SessionSpec>, run: &Run) -> Self {
-        let state = SessionStatus::for_session(&view, run.is_orphaned());
+    pub fn from_view(
+        view: SessionSummary,
+        spec: Option<&SessionSpec>,
+        run: &RunSummaryResponse,
+    ) -> Self {
+        let state = SessionStatusSummary::for_session(&view, run.is_orphaned());
         let (part, policy) = (view.part, spec.map(|spec| &spec.policy));
         Self {
             id: view.id.as_str().to_owned(),
@@ -144,12 +148,12 @@ impl SessionResponse {
 /// A failed attempt and the retry that followed.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct RetrySummary {
+pub struct RetryHistoryEntry {
     /// Number of the attempt, from 1.
     pub attempt_number: u32,
     /// Kind of failure.
     #[schema(schema_with = openapi_schemas::kind)]
-    pub error: Kind,
+    pub error: FailureKind,
     /// Error message.
     pub error_message: String,
     /// Time of the failure.
@@ -161,7 +165,7 @@ pub struct RetrySummary {
     pub succeeded: bool,
 }
 
-impl From<RetryAttempt> for RetrySummary {
+impl From<RetryAttempt> for RetryHistoryEntry {
     fn from(told: RetryAttempt) -> Self {
         Self {
             attempt_number: told.attempt_number,
@@ -177,7 +181,7 @@ impl From<RetryAttempt> for RetrySummary {
 /// Options for retrying a session.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-pub struct RetryOptions {
+pub struct SessionRetryBody {
     /// If set, the prompt includes the failure: the error, the stack trace and the failed output.
     pub with_context: bool,
     /// Additional instructions for the prompt.
@@ -198,7 +202,7 @@ pub struct RetryOptions {
 /// The prompt that a retry would send.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct RetryPrompt {
+pub struct RetryPromptResponse {
     /// New prompt.
     pub prompt: String,
     /// Previous prompt.
@@ -214,7 +218,7 @@ pub struct RetryPrompt {
 /// A started retry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct RetryResult {
+pub struct SessionRetryResponse {
     /// Run in which the session continues: its own or a new one.
     pub run: String,
     /// Session that continues.
@@ -239,7 +243,7 @@ pub struct ModelSwitchRequest {
 #[serde(rename_all = "camelCase")]
 pub struct ModelSwitchResult {
     /// Expected extra cost.
-    pub estimate: CostEstimateResponse,
+    pub estimate: ExtraCostEstimateResponse,
     /// Model switch that was made; null until confirmed.
-    pub change: Option<ModelSwitchResponse>,
+    pub change: Option<ModelSwitchEntry>,
 }

@@ -1,7 +1,7 @@
 //! Learned success rates of strategies.
 
 use serde::Serialize;
-use unstuck_core::Kind;
+use unstuck_core::FailureKind;
 use utoipa::ToSchema;
 
 use super::openapi_schemas;
@@ -12,7 +12,7 @@ use super::openapi_schemas;
 pub struct StrategySuccessRate {
     /// Kind of failure.
     #[schema(schema_with = openapi_schemas::kind)]
-    pub kind: Kind,
+    pub kind: FailureKind,
     /// Strategy, or the level if the attempt was retried unchanged.
     pub strategy: String,
     /// Number of successes.

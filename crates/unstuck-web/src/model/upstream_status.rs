@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use unstuck_core::Timestamp;
-use unstuck_core::admission::{self, AdmissionState};
+use unstuck_core::admission::{self, AdmissionControllerState};
 use unstuck_core::decision::CircuitState;
 use utoipa::ToSchema;
 
@@ -21,13 +21,13 @@ pub struct UpstreamStatus {
     /// Allowed calls per second, while limited because of an overload.
     pub rate_per_second: Option<f64>,
     /// Remaining request limit.
-    pub requests: Option<LimitWindow>,
+    pub requests: Option<RemainingQuotaResponse>,
     /// Remaining limit on all tokens.
-    pub tokens: Option<LimitWindow>,
+    pub tokens: Option<RemainingQuotaResponse>,
     /// Remaining limit on input tokens.
-    pub input_tokens: Option<LimitWindow>,
+    pub input_tokens: Option<RemainingQuotaResponse>,
     /// Remaining limit on output tokens.
-    pub output_tokens: Option<LimitWindow>,
+    pub output_tokens: Option<RemainingQuotaResponse>,
     /// Used share of the subscription.
     pub subscription: Option<SubscriptionUsage>,
     /// End of a cool-down that the server requested.
@@ -43,7 +43,7 @@ pub struct UpstreamStatus {
 
 impl UpstreamStatus {
     /// Creates the lane of an upstream and a model from its admission state.
-    pub fn from_state(upstream: String, model: String, state: AdmissionState) -> Self {
+    pub fn from_state(upstream: String, model: String, state: AdmissionControllerState) -> Self {
         let counts = state.counts;
         Self {
             upstream,
@@ -51,10 +51,10 @@ impl UpstreamStatus {
             breaker: state.breaker.into(),
             in_flight: state.in_flight,
             rate_per_second: state.pace_per_second,
-            requests: state.requests.map(LimitWindow::from),
-            tokens: state.tokens.map(LimitWindow::from),
-            input_tokens: state.input_tokens.map(LimitWindow::from),
-            output_tokens: state.output_tokens.map(LimitWindow::from),
+            requests: state.requests.map(RemainingQuotaResponse::from),
+            tokens: state.tokens.map(RemainingQuotaResponse::from),
+            input_tokens: state.input_tokens.map(RemainingQuotaResponse::from),
+            output_tokens: state.output_tokens.map(RemainingQuotaResponse::from),
             subscription: state.subscription.map(|plan| SubscriptionUsage {
                 used_percent: plan.used_percent,
                 reset: plan.reset,
@@ -107,7 +107,7 @@ impl From<CircuitState> for BreakerStatus {
 /// The remaining quota of one provider limit.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct LimitWindow {
+pub struct RemainingQuotaResponse {
     /// Full quota, if stated.
     pub limit: Option<u64>,
     /// Remaining quota.
@@ -117,7 +117,7 @@ pub struct LimitWindow {
     pub reset: Timestamp,
 }
 
-impl From<admission::RemainingQuota> for LimitWindow {
+impl From<admission::RemainingQuota> for RemainingQuotaResponse {
     fn from(window: admission::RemainingQuota) -> Self {
         Self {
             limit: window.limit,

@@ -5,8 +5,10 @@ use maud::{Markup, html};
 use super::chart;
 use super::layout::{self, NavItem, PageFrame};
 use super::parts::{empty_state, escalation, money, run_tables, upstream_table};
-use crate::model::{EscalationResponse, Run, SessionResponse, UpstreamStatus, UsageTotals};
-use crate::queries::RunStatusCounts;
+use crate::model::{
+    EscalationResponse, RunSummaryResponse, SessionResponse, UpstreamStatus, UsageTotals,
+};
+use crate::queries::ActiveRunCounts;
 
 /// Data of the page.
 #[derive(Debug, Clone)]
@@ -18,13 +20,13 @@ pub(crate) struct OverviewPage {
     /// Active sessions, up to the maximum number of runs.
     pub(crate) sessions: Vec<SessionResponse>,
     /// Number of runs by status.
-    pub(crate) counts: RunStatusCounts,
+    pub(crate) counts: ActiveRunCounts,
     /// Lanes of the gateway.
     pub(crate) lanes: Vec<UpstreamStatus>,
     /// Address of the gateway.
     pub(crate) gateway: String,
     /// Ended runs, the newest first.
-    pub(crate) ended: Vec<Run>,
+    pub(crate) ended: Vec<RunSummaryResponse>,
     /// Failed attempts in each of the last 24 hours, the oldest first.
     pub(crate) failed_by_hour: Vec<u64>,
     /// Usage today.

@@ -10,8 +10,8 @@ use unstuck_core::event::{EventRecord, SessionId};
 use unstuck_core::views::RunStatus;
 use unstuck_core::{RetryPolicy, RunId};
 use unstuck_store::{
-    Dimension, EscalationFilter, EscalationStatus, EventFilter, EventOrder, Metric, RunFilter,
-    StatsQuery,
+    EscalationFilter, EscalationStatusFilter, EventFilter, EventOrder, OutcomeMetric, RunFilter,
+    StatisticsDimension, StatsQuery,
 };
 
 use super::inbox::{EscalationPage, InboxPage};
@@ -23,7 +23,7 @@ use super::run::RunPage;
 use super::runs::{self, RunsPage};
 use super::session::SessionPage;
 use super::settings::SettingsPage;
-use crate::auth::{Identity, Scope};
+use crate::auth::{CallerIdentity, PermissionScope};
 use crate::commands::PolicyTarget;
 use crate::model::{EscalationResponse, EventResponse, ProblemDetails};
 use crate::queries;
@@ -47,13 +47,13 @@ const MAX_OPEN_ESCALATIONS: usize = 200;
 const MAX_ANSWERED_ESCALATIONS: usize = 25;
 
 /// Loads the data that all pages share.
-async fn load_frame(web: &WebState, who: &Identity) -> Result<PageFrame, ProblemDetails> {
+async fn load_frame(web: &WebState, who: &CallerIdentity) -> Result<PageFrame, ProblemDetails> {
     Ok(PageFrame {
         now: web.now(),
         open_escalations: web.store().count_open_escalations().await?,
         permissions: Permissions {
-            can_answer: who.has_scope(Scope::Answer),
-            can_change: who.has_scope(Scope::Admin),
+            can_answer: who.has_scope(PermissionScope::Answer),
+            can_change: who.has_scope(PermissionScope::Admin),
         },
         is_logged_in: who.scope.is_some(),
         login_ended: who.login_ended,
@@ -64,7 +64,7 @@ async fn load_frame(web: &WebState, who: &Identity) -> Result<PageFrame, Problem
 
 pub(super) async fn overview(
     web: &WebState,
-    who: &Identity,
+    who: &CallerIdentity,
 ) -> Result<OverviewPage, ProblemDetails> {
     let waiting = escalations(web, EscalationFilter::default()).await?;
     let ended = RunFilter {
@@ -106,8 +106,8 @@ async fn failed_by_hour(web: &WebState) -> Result<Vec<u64>, ProblemDetails> {
     const HOUR: Duration = Duration::from_secs(3600);
     let now = web.now();
     let query = StatsQuery {
-        metric: Metric::Attempts,
-        group_by: vec![Dimension::Hour, Dimension::Outcome],
+        metric: OutcomeMetric::Attempts,
+        group_by: vec![StatisticsDimension::Hour, StatisticsDimension::Outcome],
         since: Some(now.before(23 * HOUR)),
         ..StatsQuery::default()
     };
@@ -130,7 +130,7 @@ async fn failed_by_hour(web: &WebState) -> Result<Vec<u64>, ProblemDetails> {
 
 pub(super) async fn runs(
     web: &WebState,
-    who: &Identity,
+    who: &CallerIdentity,
     asked: runs::RunsPageQuery,
 ) -> Result<RunsPage, ProblemDetails> {
     let projects = queries::projects(web).await?;
@@ -152,7 +152,7 @@ pub(super) async fn runs(
 
 pub(super) async fn run(
     web: &WebState,
-    who: &Identity,
+    who: &CallerIdentity,
     id: &str,
 ) -> Result<RunPage, ProblemDetails> {
     let run = queries::run(web, id).await?;
@@ -195,7 +195,7 @@ async fn newest_events(
 
 pub(super) async fn session(
     web: &WebState,
-    who: &Identity,
+    who: &CallerIdentity,
     id: &str,
 ) -> Result<SessionPage, ProblemDetails> {
     let session = queries::session(web, id).await?;
@@ -232,9 +232,12 @@ pub(super) async fn session(
     })
 }
 
-pub(super) async fn inbox(web: &WebState, who: &Identity) -> Result<InboxPage, ProblemDetails> {
+pub(super) async fn inbox(
+    web: &WebState,
+    who: &CallerIdentity,
+) -> Result<InboxPage, ProblemDetails> {
     let answered = EscalationFilter {
-        status: EscalationStatus::Closed,
+        status: EscalationStatusFilter::Closed,
         limit: Some(MAX_ANSWERED_ESCALATIONS),
         ..EscalationFilter::default()
     };
@@ -247,7 +250,7 @@ pub(super) async fn inbox(web: &WebState, who: &Identity) -> Result<InboxPage, P
 
 pub(super) async fn escalation(
     web: &WebState,
-    who: &Identity,
+    who: &CallerIdentity,
     id: &str,
 ) -> Result<EscalationPage, ProblemDetails> {
     Ok(EscalationPage {
@@ -258,7 +261,7 @@ pub(super) async fn escalation(
 
 pub(super) async fn policies(
     web: &WebState,
-    who: &Identity,
+    who: &CallerIdentity,
     asked: &policies::PoliciesPageQuery,
 ) -> Result<PoliciesPage, ProblemDetails> {
     let projects = queries::projects(web).await?;
@@ -287,7 +290,7 @@ fn parse_policy(text: &str) -> Result<RetryPolicy, String> {
 
 pub(super) async fn settings(
     web: &WebState,
-    who: &Identity,
+    who: &CallerIdentity,
 ) -> Result<SettingsPage, ProblemDetails> {
     Ok(SettingsPage {
         frame: load_frame(web, who).await?,

@@ -17,9 +17,9 @@ use super::parts::controls::Permissions;
 use super::{
     assets, failures, inbox, login, overview, page_data, policies, run, runs, session, settings,
 };
-use crate::auth::Identity;
+use crate::auth::CallerIdentity;
 use crate::commands::{RetrySession, SwitchModel};
-use crate::model::{ProblemDetails, RetryOptions};
+use crate::model::{ProblemDetails, SessionRetryBody};
 use crate::server_state::WebState;
 
 /// Maximum number of parts per request.
@@ -165,7 +165,7 @@ struct PartQuery {
 
 async fn overview_page(
     State(web): State<Arc<WebState>>,
-    who: Identity,
+    who: CallerIdentity,
     query: QueryResult<PartQuery>,
 ) -> Response {
     render_page(
@@ -176,7 +176,7 @@ async fn overview_page(
 
 async fn runs_page(
     State(web): State<Arc<WebState>>,
-    who: Identity,
+    who: CallerIdentity,
     query: QueryResult<runs::RunsPageQuery>,
 ) -> Response {
     let asked = query_or_default(query);
@@ -186,7 +186,7 @@ async fn runs_page(
 
 async fn run_page(
     State(web): State<Arc<WebState>>,
-    who: Identity,
+    who: CallerIdentity,
     Path(id): Path<String>,
     query: QueryResult<PartQuery>,
 ) -> Response {
@@ -198,7 +198,7 @@ async fn run_page(
 
 async fn session_page(
     State(web): State<Arc<WebState>>,
-    who: Identity,
+    who: CallerIdentity,
     Path(id): Path<String>,
     query: QueryResult<PartQuery>,
 ) -> Response {
@@ -214,13 +214,17 @@ async fn session_page(
     }
 }
 
-async fn retry_form(web: &WebState, who: &Identity, id: &str) -> Result<Markup, ProblemDetails> {
+async fn retry_form(
+    web: &WebState,
+    who: &CallerIdentity,
+    id: &str,
+) -> Result<Markup, ProblemDetails> {
     let view = page_data::session(web, who, id).await?;
     let retrying = RetrySession {
         session: SessionId::new(id),
-        options: RetryOptions {
+        options: SessionRetryBody {
             with_context: true,
-            ..RetryOptions::default()
+            ..SessionRetryBody::default()
         },
         who: who.audit_name(),
     };
@@ -230,7 +234,7 @@ async fn retry_form(web: &WebState, who: &Identity, id: &str) -> Result<Markup, 
 
 async fn model_switch_form(
     web: &WebState,
-    who: &Identity,
+    who: &CallerIdentity,
     id: &str,
 ) -> Result<Markup, ProblemDetails> {
     let view = page_data::session(web, who, id).await?;
@@ -245,7 +249,7 @@ async fn model_switch_form(
 
 async fn inbox_page(
     State(web): State<Arc<WebState>>,
-    who: Identity,
+    who: CallerIdentity,
     query: QueryResult<PartQuery>,
 ) -> Response {
     render_page(
@@ -256,7 +260,7 @@ async fn inbox_page(
 
 async fn escalation_page(
     State(web): State<Arc<WebState>>,
-    who: Identity,
+    who: CallerIdentity,
     Path(id): Path<String>,
     query: QueryResult<PartQuery>,
 ) -> Response {
@@ -284,7 +288,7 @@ async fn preview(
 
 async fn failures_page(
     State(web): State<Arc<WebState>>,
-    who: Identity,
+    who: CallerIdentity,
     query: QueryResult<failures::FailuresPageQuery>,
 ) -> Response {
     let asked = query_or_default(query);
@@ -297,7 +301,7 @@ async fn failures_page(
 
 async fn policies_page(
     State(web): State<Arc<WebState>>,
-    who: Identity,
+    who: CallerIdentity,
     query: QueryResult<policies::PoliciesPageQuery>,
 ) -> Response {
     let asked = query_or_default(query);
@@ -307,7 +311,7 @@ async fn policies_page(
 
 async fn settings_page(
     State(web): State<Arc<WebState>>,
-    who: Identity,
+    who: CallerIdentity,
     query: QueryResult<PartQuery>,
 ) -> Response {
     render_page(

@@ -8,7 +8,7 @@ use super::layout::{self, NavItem, PageFrame};
 use super::parts::badge::status_label;
 use super::parts::sanitized_text::percent_encoded;
 use super::parts::{empty_state, run_tables, sanitized_text};
-use crate::model::{ListPage, ProjectResponse, Run};
+use crate::model::{ListPage, ProjectResponse, RunSummaryResponse};
 
 /// Query parameters of the page.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -34,7 +34,7 @@ pub(crate) struct RunsPage {
     /// Projects to choose from.
     pub(crate) projects: Vec<ProjectResponse>,
     /// The runs.
-    pub(crate) runs: ListPage<Run>,
+    pub(crate) runs: ListPage<RunSummaryResponse>,
 }
 
 /// Renders the page.

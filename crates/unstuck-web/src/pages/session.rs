@@ -8,8 +8,8 @@ use super::parts::{
     actions, empty_state, escalation, event_list, money, run_tables, sanitized_text, time,
 };
 use crate::model::{
-    AttemptResponse, AttemptTexts, CostEstimateResponse, EscalationResponse, EventResponse,
-    RetryPrompt, SessionResponse,
+    AttemptResponse, AttemptTexts, EscalationResponse, EventResponse, ExtraCostEstimateResponse,
+    RetryPromptResponse, SessionResponse,
 };
 
 /// Data of the page.
@@ -58,12 +58,15 @@ pub(crate) fn part(view: &SessionPage, name: &str) -> Option<Markup> {
 }
 
 /// Renders the content of the retry dialog.
-pub(crate) fn retry_dialog(view: &SessionPage, prompt: &RetryPrompt) -> Markup {
+pub(crate) fn retry_dialog(view: &SessionPage, prompt: &RetryPromptResponse) -> Markup {
     actions::retry_form(&view.session, prompt)
 }
 
 /// Renders the content of the model switch dialog.
-pub(crate) fn model_switch_dialog(view: &SessionPage, estimate: &CostEstimateResponse) -> Markup {
+pub(crate) fn model_switch_dialog(
+    view: &SessionPage,
+    estimate: &ExtraCostEstimateResponse,
+) -> Markup {
     actions::model_switch_form(&view.session, estimate)
 }
 

@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 use unstuck_store::StoreError;
 
-use crate::commands::CommandError;
+use crate::commands::WebCommandError;
 use crate::model::ProblemDetails;
 
 impl From<StoreError> for ProblemDetails {
@@ -25,19 +25,19 @@ impl From<StoreError> for ProblemDetails {
     }
 }
 
-impl From<CommandError> for ProblemDetails {
-    fn from(error: CommandError) -> Self {
+impl From<WebCommandError> for ProblemDetails {
+    fn from(error: WebCommandError) -> Self {
         let detail = error.to_string();
         match error {
-            CommandError::NotFound(_) => Self::not_found(detail),
-            CommandError::Conflict(_) => Self::conflict(detail),
-            CommandError::Forbidden(_) => Self::new(StatusCode::FORBIDDEN, detail),
-            CommandError::Invalid { errors, .. } => {
+            WebCommandError::NotFound(_) => Self::not_found(detail),
+            WebCommandError::Conflict(_) => Self::conflict(detail),
+            WebCommandError::Forbidden(_) => Self::new(StatusCode::FORBIDDEN, detail),
+            WebCommandError::Invalid { errors, .. } => {
                 Self::new(StatusCode::UNPROCESSABLE_ENTITY, detail).with_errors(errors)
             }
-            CommandError::Stale(_) => Self::new(StatusCode::PRECONDITION_FAILED, detail),
-            CommandError::Unavailable(_) => Self::new(StatusCode::SERVICE_UNAVAILABLE, detail),
-            CommandError::Store(error) => error.into(),
+            WebCommandError::Stale(_) => Self::new(StatusCode::PRECONDITION_FAILED, detail),
+            WebCommandError::Unavailable(_) => Self::new(StatusCode::SERVICE_UNAVAILABLE, detail),
+            WebCommandError::Store(error) => error.into(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Queries for escalations.
 
-use unstuck_store::{EscalationFilter, EscalationRow, EscalationStatus};
+use unstuck_store::{EscalationFilter, EscalationRow, EscalationStatusFilter};
 
 use crate::model::{EscalationResponse, ListPage, ProblemDetails};
 use crate::server_state::WebState;
@@ -50,7 +50,7 @@ async fn find_escalation(
 ) -> Result<Option<EscalationRow>, ProblemDetails> {
     let filter = EscalationFilter {
         prefix: Some(id.to_owned()),
-        status: EscalationStatus::Any,
+        status: EscalationStatusFilter::Any,
         ..EscalationFilter::default()
     };
     let found = web.store().escalations(&filter).await?;

@@ -1,6 +1,6 @@
 //! Queries for the event log of all runs.
 
-use unstuck_store::{EventFilter, EventOrder, LogOffset};
+use unstuck_store::{EventFilter, EventLogOffset, EventOrder};
 
 use crate::model::{EventResponse, ListPage, ProblemDetails};
 use crate::server_state::WebState;
@@ -36,7 +36,7 @@ pub async fn events(
 }
 
 /// Returns the position of the newest event.
-pub async fn newest_event(web: &WebState) -> Result<LogOffset, ProblemDetails> {
+pub async fn newest_event(web: &WebState) -> Result<EventLogOffset, ProblemDetails> {
     let newest = EventFilter {
         order: EventOrder::NewestFirst,
         limit: Some(1),

@@ -18,7 +18,7 @@ pub use events::{events, newest_event};
 pub use failures::{failure_analytics, failures, recovery_analytics};
 pub use projects::{project, project_root, projects};
 pub use retry_policies::{policy_key, set_policy, stored_policy};
-pub use run_counts::{RunStatusCounts, run_status_counts};
+pub use run_counts::{ActiveRunCounts, run_status_counts};
 pub use runs::{attempt, attempts, run, runs};
 pub use sessions::{active_sessions, session, session_attempts, timeline_of_session};
 pub use spending::{cost_today, spending};

@@ -4,8 +4,8 @@ use serde_json::Value;
 use unstuck_core::{RetryPolicy, Timestamp};
 use unstuck_store::{ExpectedVersion, SettingUpdate, Store, StoreError};
 
-use crate::commands::{CommandError, PolicyChange, PolicyTarget};
-use crate::model::{EffectivePolicy, PolicyOrigin};
+use crate::commands::{PolicyChange, PolicyTarget, WebCommandError};
+use crate::model::{EffectiveRetryPolicy, PolicyOrigin};
 
 /// Returns the settings key of a policy.
 pub fn policy_key(of: &PolicyTarget) -> String {
@@ -19,16 +19,16 @@ pub fn policy_key(of: &PolicyTarget) -> String {
 pub async fn stored_policy(
     store: &Store,
     of: &PolicyTarget,
-) -> Result<Option<EffectivePolicy>, CommandError> {
+) -> Result<Option<EffectiveRetryPolicy>, WebCommandError> {
     let Some(setting) = store.setting(&policy_key(of)).await? else {
         return Ok(None);
     };
     let policy = RetryPolicy::from_json(&setting.value.to_string());
     // A policy stored by a newer version may contain unknown values.
     let policy = policy.map_err(|error| {
-        CommandError::Unavailable(format!("cannot read the stored policy: {error}"))
+        WebCommandError::Unavailable(format!("cannot read the stored policy: {error}"))
     })?;
-    Ok(Some(EffectivePolicy {
+    Ok(Some(EffectiveRetryPolicy {
         policy,
         origin: PolicyOrigin::Set,
         version: setting.version,
@@ -40,7 +40,7 @@ pub async fn set_policy(
     store: &Store,
     change: &PolicyChange,
     now: Timestamp,
-) -> Result<(), CommandError> {
+) -> Result<(), WebCommandError> {
     let value = change.policy.as_ref().map(serde_json::to_value);
     let value = value.transpose().unwrap_or(Some(Value::Null));
     let put = SettingUpdate {
@@ -56,7 +56,7 @@ pub async fn set_policy(
     };
     match store.put_setting(put).await {
         Ok(_) => Ok(()),
-        Err(StoreError::SettingChanged { .. }) => Err(CommandError::Stale(
+        Err(StoreError::SettingChanged { .. }) => Err(WebCommandError::Stale(
             "the policy was changed in the meantime; reload it and apply your change again"
                 .to_owned(),
         )),

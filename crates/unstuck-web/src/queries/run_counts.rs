@@ -8,7 +8,7 @@ use crate::server_state::WebState;
 
 /// The number of runs by status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct RunStatusCounts {
+pub struct ActiveRunCounts {
     /// Runs with a running attempt.
     pub running: usize,
     /// Runs that wait until a point in time.
@@ -25,9 +25,9 @@ pub struct RunStatusCounts {
 pub async fn run_status_counts(
     web: &WebState,
     most_shown: usize,
-) -> Result<RunStatusCounts, ProblemDetails> {
+) -> Result<ActiveRunCounts, ProblemDetails> {
     let (leases, now) = (web.store().leases().await?, web.now());
-    let mut counts = RunStatusCounts::default();
+    let mut counts = ActiveRunCounts::default();
     for (run, status) in web.store().unfinished_runs().await? {
         let mut own = leases.iter().filter(|lease| lease.token.run == run);
         let supervised = own.any(|lease| is_alive(lease, now));

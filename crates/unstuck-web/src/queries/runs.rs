@@ -7,13 +7,16 @@ use unstuck_store::{Lease, RunFilter};
 
 use super::session_from_timeline::session_with_history;
 use crate::model::{
-    ApiCall, AttemptResponse, ListPage, ModelSwitchResponse, ProblemDetails, Run, RunDetail,
-    UsageTotals,
+    ApiCallRecoveryResponse, AttemptResponse, ListPage, ModelSwitchEntry, ProblemDetails,
+    RunDetail, RunSummaryResponse, UsageTotals,
 };
 use crate::server_state::WebState;
 
 /// Returns the runs that match, the newest first; the filter's limit is the page size.
-pub async fn runs(web: &WebState, filter: &RunFilter) -> Result<ListPage<Run>, ProblemDetails> {
+pub async fn runs(
+    web: &WebState,
+    filter: &RunFilter,
+) -> Result<ListPage<RunSummaryResponse>, ProblemDetails> {
     let leases = web.store().leases().await?;
     let now = web.now();
     let alive = leases.iter().filter(|lease| is_alive(lease, now));
@@ -26,7 +29,7 @@ pub async fn runs(web: &WebState, filter: &RunFilter) -> Result<ListPage<Run>, P
     let mut items = Vec::with_capacity(page.runs.len());
     for view in page.runs {
         let supervised = alive.contains(&view.id);
-        items.push(Run::from_view(view, supervised));
+        items.push(RunSummaryResponse::from_view(view, supervised));
     }
     Ok(ListPage {
         items,
@@ -46,12 +49,17 @@ pub async fn run(web: &WebState, id: &str) -> Result<RunDetail, ProblemDetails> 
         sessions: sessions
             .map(|session| session_with_history(&timeline, session, &run))
             .collect(),
-        calls: timeline.calls.iter().cloned().map(ApiCall::from).collect(),
+        calls: timeline
+            .calls
+            .iter()
+            .cloned()
+            .map(ApiCallRecoveryResponse::from)
+            .collect(),
         model_changes: timeline
             .model_switches
             .iter()
             .cloned()
-            .map(ModelSwitchResponse::from)
+            .map(ModelSwitchEntry::from)
             .collect(),
         spent: spent.map(UsageTotals::from),
         run,
@@ -83,7 +91,7 @@ pub async fn attempt(
 pub(super) async fn timeline_and_run(
     web: &WebState,
     id: &str,
-) -> Result<(RunTimeline, Run), ProblemDetails> {
+) -> Result<(RunTimeline, RunSummaryResponse), ProblemDetails> {
     let story = web.store().timeline(&RunId::new(id)).await?;
     let timeline = story.ok_or_else(|| {
         ProblemDetails::not_found(format!(
@@ -92,7 +100,7 @@ pub(super) async fn timeline_and_run(
     })?;
     let leases = web.store().leases().await?;
     let supervised = is_driven(&leases, &timeline.summary.id, web.now());
-    let run = Run::from_view(timeline.summary.clone(), supervised);
+    let run = RunSummaryResponse::from_view(timeline.summary.clone(), supervised);
     Ok((timeline, run))
 }
 

@@ -2,13 +2,13 @@
 
 use unstuck_core::views::{AttemptOutcome, RunTimeline, SessionSummary};
 
-use crate::model::{ModelSwitchResponse, RetrySummary, Run, SessionResponse};
+use crate::model::{ModelSwitchEntry, RetryHistoryEntry, RunSummaryResponse, SessionResponse};
 
 /// Returns a session with its retries and model switches.
 pub(super) fn session_with_history(
     timeline: &RunTimeline,
     session: &SessionSummary,
-    run: &Run,
+    run: &RunSummaryResponse,
 ) -> SessionResponse {
     let own = || {
         timeline
@@ -23,9 +23,9 @@ pub(super) fn session_with_history(
         };
         let told = made.decision.to_retry_attempt(story.number, &found.message);
         let next = own().nth(at + 1);
-        retries.push(RetrySummary {
+        retries.push(RetryHistoryEntry {
             succeeded: next.is_some_and(|next| next.outcome == AttemptOutcome::Succeeded),
-            ..RetrySummary::from(told)
+            ..RetryHistoryEntry::from(told)
         });
     }
     let changes = own().flat_map(|one| one.gateway_model_switches.iter().chain(&one.model_switch));
@@ -34,7 +34,7 @@ pub(super) fn session_with_history(
         .model_switches
         .iter()
         .filter(|_| timeline.sessions.len() == 1);
-    let model_changes = changes.chain(loose).cloned().map(ModelSwitchResponse::from);
+    let model_changes = changes.chain(loose).cloned().map(ModelSwitchEntry::from);
     let model_changes: Vec<_> = model_changes.collect();
     let told = SessionResponse::from_view(session.clone(), timeline.specs.get(&session.id), run);
     SessionResponse {

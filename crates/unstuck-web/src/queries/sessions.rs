@@ -5,7 +5,7 @@ use unstuck_store::RunFilter;
 
 use super::runs;
 use super::session_from_timeline::session_with_history;
-use crate::model::{AttemptResponse, ProblemDetails, Run, SessionResponse};
+use crate::model::{AttemptResponse, ProblemDetails, RunSummaryResponse, SessionResponse};
 use crate::server_state::WebState;
 
 /// Statuses of runs with active sessions.
@@ -78,7 +78,7 @@ pub async fn session_attempts(
 pub async fn timeline_of_session(
     web: &WebState,
     session: &str,
-) -> Result<(RunTimeline, Run), ProblemDetails> {
+) -> Result<(RunTimeline, RunSummaryResponse), ProblemDetails> {
     // A session id is the run id followed by a number.
     let (run, _) = session
         .rsplit_once('-')

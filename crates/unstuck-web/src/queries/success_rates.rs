@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use unstuck_core::Kind;
-use unstuck_core::decision::SuccessCount;
+use unstuck_core::FailureKind;
+use unstuck_core::decision::StrategyOutcomeTally;
 
 use crate::model::{ProblemDetails, StrategySuccessRate};
 use crate::server_state::WebState;
@@ -13,7 +13,7 @@ pub async fn success_rates(web: &WebState) -> Result<Vec<StrategySuccessRate>, P
     let odds = web.store().success_rates(web.now()).await?;
     // The type gives access to one strategy at a time; its wire form contains all.
     let wire = serde_json::to_value(&odds).unwrap_or_default();
-    let all: BTreeMap<Kind, BTreeMap<String, SuccessCount>> =
+    let all: BTreeMap<FailureKind, BTreeMap<String, StrategyOutcomeTally>> =
         serde_json::from_value(wire).unwrap_or_default();
     let lines = all.into_iter().flat_map(|(kind, strategies)| {
         strategies

@@ -1,7 +1,7 @@
 //! Tests of escalations and their answers.
 
 use serde_json::{Value, json};
-use unstuck_web::auth::Scope;
+use unstuck_web::auth::PermissionScope;
 
 use crate::ground::Ground;
 
@@ -42,7 +42,9 @@ async fn first_answer_is_accepted_and_later_ones_get_a_conflict() {
     let ground = Ground::filled().await;
     let path = format!("{QUESTION}/answer");
     let given = json!({"answer": "resolve", "note": "logged in again", "hash": "abc123"});
-    let reply = ground.post(Scope::Answer, &path, given.clone()).await;
+    let reply = ground
+        .post(PermissionScope::Answer, &path, given.clone())
+        .await;
     assert_eq!(reply.status, 200, "{}", reply.body);
     let how = &reply.json()["escalation"]["outcome"]["resolution"];
     assert_eq!(
@@ -50,7 +52,7 @@ async fn first_answer_is_accepted_and_later_ones_get_a_conflict() {
         (&"manual".into(), &"logged in again".into())
     );
     assert_eq!(how["user"], "test");
-    let again = ground.post(Scope::Answer, &path, given).await;
+    let again = ground.post(PermissionScope::Answer, &path, given).await;
     assert_eq!(again.status, 409);
     assert!(
         again.json()["detail"]
@@ -76,13 +78,19 @@ async fn answer_must_match_the_shown_escalation_and_the_available_answers() {
         (json!({"answer": "resolve", "notes": "x"}), 422),
     ];
     for (body, status) in answers {
-        let reply = ground.post(Scope::Answer, &path, body.clone()).await;
+        let reply = ground
+            .post(PermissionScope::Answer, &path, body.clone())
+            .await;
         assert_eq!(reply.status, status, "{body}: {}", reply.body);
     }
     assert_eq!(ground.json(QUESTION).await["outcome"], Value::Null);
     let none = json!({"answer": "resolve"});
     let reply = ground
-        .post(Scope::Answer, "/api/escalations/none/answer", none)
+        .post(
+            PermissionScope::Answer,
+            "/api/escalations/none/answer",
+            none,
+        )
         .await;
     assert_eq!(reply.status, 404);
 }
@@ -93,7 +101,11 @@ async fn every_available_answer_is_accepted() {
         let ground = Ground::filled().await;
         let given = json!({"answer": answer, "note": "my words"});
         let reply = ground
-            .post(Scope::Answer, &format!("{QUESTION}/answer"), given)
+            .post(
+                PermissionScope::Answer,
+                &format!("{QUESTION}/answer"),
+                given,
+            )
             .await;
         assert_eq!(reply.status, 200, "{answer}: {}", reply.body);
     }
@@ -103,7 +115,11 @@ async fn every_available_answer_is_accepted() {
 async fn preview_without_a_command_is_rejected() {
     let ground = Ground::filled().await;
     let reply = ground
-        .post(Scope::Answer, &format!("{QUESTION}/preview"), json!({}))
+        .post(
+            PermissionScope::Answer,
+            &format!("{QUESTION}/preview"),
+            json!({}),
+        )
         .await;
     assert_eq!(reply.status, 409);
 }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde_json::json;
 use unstuck_core::event::RunOutcome;
-use unstuck_core::{Kind, Timestamp};
+use unstuck_core::{FailureKind, Timestamp};
 use unstuck_store::EscalationFilter;
-use unstuck_web::auth::Scope;
+use unstuck_web::auth::PermissionScope;
 
 use crate::chromium::{Chromium, LOOKS, Look};
 use crate::ground::Ground;
@@ -43,7 +43,7 @@ async fn busy() -> Ground {
             events.push(samples::failed(
                 &run,
                 1,
-                Kind::Timeout,
+                FailureKind::Timeout,
                 "timed out after 600 s",
             ));
             events.push(samples::finished(RunOutcome::Failed));
@@ -53,7 +53,7 @@ async fn busy() -> Ground {
     ground
 }
 
-async fn log_in(browser: &Chromium, ground: &Ground, scope: Scope) {
+async fn log_in(browser: &Chromium, ground: &Ground, scope: PermissionScope) {
     browser
         .page
         .goto(&ground.web.create_login_link(scope).unwrap())
@@ -79,7 +79,7 @@ async fn open(browser: &Chromium, ground: &Ground, path: &str) {
 async fn every_page_works_on_desktop_and_phone_light_and_dark() {
     let browser = Chromium::start().await;
     let ground = busy().await;
-    log_in(&browser, &ground, Scope::Admin).await;
+    log_in(&browser, &ground, PermissionScope::Admin).await;
     let mut faults = Vec::new();
     for (name, path) in pages() {
         for look in LOOKS {
@@ -131,7 +131,7 @@ async fn pages_are_painted_quickly() {
 async fn new_escalation_appears_and_is_answered_with_a_click() {
     let browser = Chromium::start().await;
     let ground = Ground::new().await;
-    log_in(&browser, &ground, Scope::Answer).await;
+    log_in(&browser, &ground, PermissionScope::Answer).await;
     open(&browser, &ground, "/inbox").await;
     browser.until(&is("live")).await;
     let run = samples::run(2);
@@ -160,7 +160,7 @@ async fn new_escalation_appears_and_is_answered_with_a_click() {
 async fn session_is_retried_with_context_and_switched_to_another_model() {
     let browser = Chromium::start().await;
     let ground = Ground::filled().await;
-    log_in(&browser, &ground, Scope::Answer).await;
+    log_in(&browser, &ground, PermissionScope::Answer).await;
     let run = samples::run(2);
     let session = run.session_id(1);
     open(
@@ -213,7 +213,7 @@ async fn session_is_retried_with_context_and_switched_to_another_model() {
 async fn policy_is_changed_on_its_page() {
     let browser = Chromium::start().await;
     let ground = Ground::filled().await;
-    log_in(&browser, &ground, Scope::Admin).await;
+    log_in(&browser, &ground, PermissionScope::Admin).await;
     open(&browser, &ground, "/policies").await;
     browser
         .says("document.getElementById('maxRetries').value = '7'")
@@ -314,7 +314,7 @@ async fn open_page_shows_that_its_login_has_ended() {
     browser
         .cdp("Network.setExtraHTTPHeaders", through_a_proxy)
         .await;
-    let secret = ground.token(Scope::Answer);
+    let secret = ground.token(PermissionScope::Answer);
     let page = format!("http://{}/runs?status=failed", ground.address);
     browser.page.goto(&page).await.unwrap();
     browser.until("location.pathname === '/login'").await;
@@ -339,7 +339,7 @@ async fn open_page_shows_that_its_login_has_ended() {
 async fn repeated_invalid_tokens_are_shown_and_lock_nobody_out() {
     let browser = Chromium::start().await;
     let ground = Ground::filled().await;
-    log_in(&browser, &ground, Scope::Answer).await;
+    log_in(&browser, &ground, PermissionScope::Answer).await;
     let question = samples::question_id(&samples::run(2));
     open(&browser, &ground, &format!("/inbox/{question}")).await;
     for _ in 0..60 {

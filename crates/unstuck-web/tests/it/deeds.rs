@@ -1,7 +1,7 @@
 //! Tests of retry, model switch, stop and webhook tests.
 
 use serde_json::{Value, json};
-use unstuck_web::auth::Scope;
+use unstuck_web::auth::PermissionScope;
 
 use crate::ground::Ground;
 
@@ -11,7 +11,7 @@ async fn session_is_retried_with_the_given_options() {
     let ground = Ground::filled().await;
     let path = "/api/sessions/r000000002-1/retry";
     let options = json!({"withContext": true, "message": "use staging", "model": "claude-opus-5-5", "timeout": "20m"});
-    let reply = ground.post(Scope::Answer, path, options).await;
+    let reply = ground.post(PermissionScope::Answer, path, options).await;
     assert_eq!(reply.status, 202, "{}", reply.body);
     assert_eq!(reply.json()["session"], "r000000002-1");
     let done = ground.doer.done.lock().unwrap().clone();
@@ -26,18 +26,22 @@ async fn invalid_retry_is_rejected() {
     let ground = Ground::filled().await;
     let path = "/api/sessions/r000000002-1/retry";
     let reply = ground
-        .post(Scope::Answer, path, json!({"timeout": "soon"}))
+        .post(PermissionScope::Answer, path, json!({"timeout": "soon"}))
         .await;
     assert_eq!(
         (reply.status.as_u16(), &reply.json()["errors"][0]["field"]),
         (422, &"timeout".into())
     );
     let reply = ground
-        .post(Scope::Answer, path, json!({"wihtContext": true}))
+        .post(PermissionScope::Answer, path, json!({"wihtContext": true}))
         .await;
     assert_eq!(reply.status, 422);
     let reply = ground
-        .post(Scope::Answer, "/api/sessions/r000000009-1/retry", json!({}))
+        .post(
+            PermissionScope::Answer,
+            "/api/sessions/r000000009-1/retry",
+            json!({}),
+        )
         .await;
     assert_eq!(reply.status, 404);
     assert!(ground.doer.done.lock().unwrap().is_empty());
@@ -49,7 +53,11 @@ async fn retry_prompt_can_be_previewed() {
     let ground = Ground::filled().await;
     let path = "/api/sessions/r000000002-1/retry-prompt";
     let reply = ground
-        .post(Scope::Answer, path, json!({"words": "use staging"}))
+        .post(
+            PermissionScope::Answer,
+            path,
+            json!({"words": "use staging"}),
+        )
         .await;
     assert_eq!(reply.json()["prompt"], "fix the tests use staging");
     assert!(ground.doer.done.lock().unwrap().is_empty());
@@ -61,7 +69,10 @@ async fn model_switch_is_estimated_first_and_done_when_confirmed() {
     let ground = Ground::filled().await;
     let path = "/api/sessions/r000000003-1/escalate";
     let before = ground.json("/api/sessions/r000000003-1").await;
-    let asked = ground.post(Scope::Answer, path, json!({})).await.json();
+    let asked = ground
+        .post(PermissionScope::Answer, path, json!({}))
+        .await
+        .json();
     assert_eq!(asked["estimate"]["fromModel"], "claude-sonnet-5-5");
     assert_eq!(asked["estimate"]["toModel"], "claude-opus-5-5");
     assert!(asked["estimate"]["usd"].as_f64().unwrap() > 0.0);
@@ -74,7 +85,7 @@ async fn model_switch_is_estimated_first_and_done_when_confirmed() {
     assert_eq!(asked["change"], Value::Null);
     assert_eq!(ground.json("/api/sessions/r000000003-1").await, before);
     let done = ground
-        .post(Scope::Answer, path, json!({"confirm": true}))
+        .post(PermissionScope::Answer, path, json!({"confirm": true}))
         .await
         .json();
     assert_eq!(
@@ -89,11 +100,19 @@ async fn model_switch_is_estimated_first_and_done_when_confirmed() {
 async fn running_run_can_be_stopped_and_ended_run_cannot() {
     let ground = Ground::filled().await;
     let reply = ground
-        .post(Scope::Answer, "/api/runs/r000000003/stop", json!({}))
+        .post(
+            PermissionScope::Answer,
+            "/api/runs/r000000003/stop",
+            json!({}),
+        )
         .await;
     assert_eq!(reply.status, 202);
     let reply = ground
-        .post(Scope::Answer, "/api/runs/r000000001/stop", json!({}))
+        .post(
+            PermissionScope::Answer,
+            "/api/runs/r000000001/stop",
+            json!({}),
+        )
         .await;
     assert_eq!(reply.status, 409);
     assert_eq!(*ground.doer.done.lock().unwrap(), ["stop r000000003"]);
@@ -104,14 +123,17 @@ async fn webhook_test_requires_the_admin_scope() {
     let ground = Ground::new().await;
     let path = "/api/webhooks/escalation-1/test";
     assert_eq!(
-        ground.post(Scope::Answer, path, json!({})).await.status,
+        ground
+            .post(PermissionScope::Answer, path, json!({}))
+            .await
+            .status,
         403
     );
-    let reply = ground.post(Scope::Admin, path, json!({})).await;
+    let reply = ground.post(PermissionScope::Admin, path, json!({})).await;
     assert_eq!(reply.json()["delivered"], true);
     assert_eq!(
         ground
-            .post(Scope::Admin, "/api/webhooks/none/test", json!({}))
+            .post(PermissionScope::Admin, "/api/webhooks/none/test", json!({}))
             .await
             .status,
         404

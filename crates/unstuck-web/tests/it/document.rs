@@ -28,7 +28,7 @@ async fn routes_and_document_paths_match() {
     let document = document();
     let all = operations(&document);
     assert!(all.len() >= 35, "{}", all.len());
-    let token = ground.token(unstuck_web::auth::Scope::Admin);
+    let token = ground.token(unstuck_web::auth::PermissionScope::Admin);
     for (method, path, _) in &all {
         let path = path.replace("{id}", "none").replace("{index}", "1");
         let reply = ground

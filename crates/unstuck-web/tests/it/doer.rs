@@ -8,16 +8,18 @@ use unstuck_core::decision::{
 };
 use unstuck_core::event::{Event, ModelSwitched, RunId};
 use unstuck_core::{RetryPolicy, Timestamp};
-use unstuck_run::runner::{EventWriter, HumanAnswer, RunError, record_answer};
-use unstuck_store::{Append, EscalationFilter, EscalationRow, EscalationStatus, Store};
+use unstuck_run::runner::{HumanAnswer, NotifyingEventWriter, RunError, record_answer};
+use unstuck_store::{
+    EscalationFilter, EscalationRow, EscalationStatusFilter, RunEventBatch, Store,
+};
 use unstuck_web::commands::{
-    AnswerEscalation, CommandError, CommandFuture, Deeds, PolicyChange, PolicyTarget, RetrySession,
-    SwitchModel,
+    AnswerEscalation, CommandFuture, Deeds, PolicyChange, PolicyTarget, RetrySession, SwitchModel,
+    WebCommandError,
 };
 use unstuck_web::model::{
-    Agent, AnswerResult, AttemptTexts, BudgetResponse, Budgets, CostEstimateResponse,
-    EffectivePolicy, ModelSwitchResponse, Models, PolicyOrigin, RepairPreview, RetryPrompt,
-    RetryResult, UpstreamStatus, Webhook, WebhookTestResult,
+    Agent, AttemptTexts, BudgetResponse, Budgets, EffectiveRetryPolicy, EscalationAnswerResponse,
+    ExtraCostEstimateResponse, ModelSwitchEntry, Models, PolicyOrigin, RepairPreview,
+    RetryPromptResponse, SessionRetryResponse, UpstreamStatus, Webhook, WebhookTestResult,
 };
 use unstuck_web::queries::{set_policy, stored_policy};
 
@@ -50,28 +52,31 @@ impl Doer {
         self.done.lock().unwrap().push(done);
     }
 
-    async fn question(&self, id: &str) -> Result<EscalationRow, CommandError> {
+    async fn question(&self, id: &str) -> Result<EscalationRow, WebCommandError> {
         let filter = EscalationFilter {
             prefix: Some(id.to_owned()),
-            status: EscalationStatus::Any,
+            status: EscalationStatusFilter::Any,
             ..EscalationFilter::default()
         };
         let found = self.store.escalations(&filter).await?;
         let found = found.into_iter().find(|one| one.request.id == id);
-        found.ok_or_else(|| CommandError::NotFound(format!("request `{id}` not found")))
+        found.ok_or_else(|| WebCommandError::NotFound(format!("request `{id}` not found")))
     }
 
-    async fn models_of(&self, escalating: &SwitchModel) -> Result<(String, String), CommandError> {
+    async fn models_of(
+        &self,
+        escalating: &SwitchModel,
+    ) -> Result<(String, String), WebCommandError> {
         let run = run_of(&escalating.session);
         let story = self.store.timeline(&run).await?;
-        let story = story.ok_or_else(|| CommandError::NotFound("run not found".to_owned()))?;
+        let story = story.ok_or_else(|| WebCommandError::NotFound("run not found".to_owned()))?;
         let session = story
             .sessions
             .iter()
             .find(|one| one.id == escalating.session);
         let from = session.and_then(|one| one.model.clone());
         let from = from.ok_or_else(|| {
-            CommandError::Conflict(
+            WebCommandError::Conflict(
                 "the model of this session is unknown until its first call".to_owned(),
             )
         })?;
@@ -80,7 +85,7 @@ impl Doer {
             Some(to) => to.clone(),
             None => {
                 let next = catalog.next_model(&from).map(str::to_owned);
-                next.map_err(|why| CommandError::Conflict(why.to_string()))?
+                next.map_err(|why| WebCommandError::Conflict(why.to_string()))?
             }
         };
         Ok((from, to))
@@ -93,7 +98,7 @@ fn run_of(session: &unstuck_core::SessionId) -> RunId {
 }
 
 impl Deeds for Doer {
-    fn answer(&self, answering: AnswerEscalation) -> CommandFuture<'_, AnswerResult> {
+    fn answer(&self, answering: AnswerEscalation) -> CommandFuture<'_, EscalationAnswerResponse> {
         Box::pin(async move {
             let mut question = self.question(&answering.escalation).await?;
             if let Some(hash) = answering.hash {
@@ -104,18 +109,18 @@ impl Deeds for Doer {
                 note: &answering.note,
                 author: answering.who.as_deref(),
             };
-            let scribe = EventWriter {
+            let scribe = NotifyingEventWriter {
                 store: &self.store,
                 notifier: None,
             };
             record_answer(&scribe, &question, &said, (self.now)())
                 .await
                 .map_err(|error| match error {
-                    RunError::Store(error) => CommandError::Store(error),
-                    other => CommandError::Unavailable(other.to_string()),
+                    RunError::Store(error) => WebCommandError::Store(error),
+                    other => WebCommandError::Unavailable(other.to_string()),
                 })?;
             let question = self.question(&answering.escalation).await?;
-            Ok(AnswerResult {
+            Ok(EscalationAnswerResponse {
                 escalation: question.into(),
                 next_action: "the waiting process continues".to_owned(),
             })
@@ -126,16 +131,16 @@ impl Deeds for Doer {
         let question = question.to_owned();
         Box::pin(async move {
             self.note(format!("preview {question} {network}"));
-            Err(CommandError::Unavailable(
+            Err(WebCommandError::Unavailable(
                 "too many previews are running; retry later".to_owned(),
             ))
         })
     }
 
-    fn retry_prompt(&self, retrying: RetrySession) -> CommandFuture<'_, RetryPrompt> {
+    fn retry_prompt(&self, retrying: RetrySession) -> CommandFuture<'_, RetryPromptResponse> {
         Box::pin(async move {
             let words = retrying.options.message.unwrap_or_default();
-            Ok(RetryPrompt {
+            Ok(RetryPromptResponse {
                 prompt: format!("fix the tests {words}"),
                 original: "fix the tests".to_owned(),
                 continues: false,
@@ -145,11 +150,11 @@ impl Deeds for Doer {
         })
     }
 
-    fn retry(&self, retrying: RetrySession) -> CommandFuture<'_, RetryResult> {
+    fn retry(&self, retrying: RetrySession) -> CommandFuture<'_, SessionRetryResponse> {
         Box::pin(async move {
             let options = serde_json::to_string(&retrying.options).unwrap();
             self.note(format!("retry {} {options}", retrying.session.as_str()));
-            Ok(RetryResult {
+            Ok(SessionRetryResponse {
                 run: run_of(&retrying.session).as_str().to_owned(),
                 session: retrying.session.as_str().to_owned(),
                 next_action: "the waiting process continues".to_owned(),
@@ -157,18 +162,18 @@ impl Deeds for Doer {
         })
     }
 
-    fn estimate(&self, escalating: SwitchModel) -> CommandFuture<'_, CostEstimateResponse> {
+    fn estimate(&self, escalating: SwitchModel) -> CommandFuture<'_, ExtraCostEstimateResponse> {
         Box::pin(async move {
             let (from, to) = self.models_of(&escalating).await?;
             let cost = ModelCatalog::embedded().cost_difference(&from, &to, USED);
-            Ok(CostEstimateResponse::from_estimate(
+            Ok(ExtraCostEstimateResponse::from_estimate(
                 &cost,
                 Some((&from, &to)),
             ))
         })
     }
 
-    fn escalate(&self, escalating: SwitchModel) -> CommandFuture<'_, ModelSwitchResponse> {
+    fn escalate(&self, escalating: SwitchModel) -> CommandFuture<'_, ModelSwitchEntry> {
         Box::pin(async move {
             let (from, to) = self.models_of(&escalating).await?;
             let cost = ModelCatalog::embedded().cost_difference(&from, &to, USED);
@@ -184,7 +189,7 @@ impl Deeds for Doer {
                 switch: change.clone(),
             };
             let run = run_of(&escalating.session);
-            let append = Append::new(run, (self.now)(), [Event::from(event)]);
+            let append = RunEventBatch::new(run, (self.now)(), [Event::from(event)]);
             self.store.append(append).await?;
             Ok(change.into())
         })
@@ -205,10 +210,10 @@ impl Deeds for Doer {
         })
     }
 
-    fn policy(&self, of: PolicyTarget) -> CommandFuture<'_, EffectivePolicy> {
+    fn policy(&self, of: PolicyTarget) -> CommandFuture<'_, EffectiveRetryPolicy> {
         Box::pin(async move {
             let set = stored_policy(&self.store, &of).await?;
-            Ok(set.unwrap_or_else(|| EffectivePolicy {
+            Ok(set.unwrap_or_else(|| EffectiveRetryPolicy {
                 policy: template("standard").unwrap().clone(),
                 origin: PolicyOrigin::BuiltIn,
                 version: 0,
@@ -216,7 +221,7 @@ impl Deeds for Doer {
         })
     }
 
-    fn put_policy(&self, change: PolicyChange) -> CommandFuture<'_, EffectivePolicy> {
+    fn put_policy(&self, change: PolicyChange) -> CommandFuture<'_, EffectiveRetryPolicy> {
         Box::pin(async move {
             set_policy(&self.store, &change, (self.now)()).await?;
             self.policy(change.target).await
@@ -259,7 +264,7 @@ impl Deeds for Doer {
         let id = id.to_owned();
         Box::pin(async move {
             if id != "escalation-1" {
-                return Err(CommandError::NotFound(format!(
+                return Err(WebCommandError::NotFound(format!(
                     "webhook {id} not found; GET /api/webhooks lists webhooks"
                 )));
             }

@@ -6,8 +6,8 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use serde_json::Value;
 use unstuck_core::event::{EventRecord, RunOutcome};
-use unstuck_store::Append;
-use unstuck_web::auth::Scope;
+use unstuck_store::RunEventBatch;
+use unstuck_web::auth::PermissionScope;
 use unstuck_web::model::EventResponse;
 
 use crate::ground::{Asking, Ground, SECRET};
@@ -88,7 +88,7 @@ impl Follower {
 
 async fn begin(ground: &Ground, number: u32) {
     let run = samples::run(number);
-    let append = Append::new(
+    let append = RunEventBatch::new(
         run.clone(),
         samples::later(200),
         [samples::started(&run, "/p")],
@@ -271,7 +271,7 @@ async fn events_are_available_as_pages() {
 #[tokio::test]
 async fn stream_ends_when_the_token_is_revoked() {
     let ground = Ground::new().await;
-    let token = ground.token(Scope::Read);
+    let token = ground.token(PermissionScope::Read);
     let mut signed = Follower::of(ground.ask("GET", "/api/events").token(&token)).await;
     let mut free = Follower::new(&ground, "/api/events", None).await;
     signed.next().await;

@@ -20,7 +20,7 @@ use unstuck_core::redact::Redactor;
 use unstuck_network::PeerOwner;
 use unstuck_run::clock::Clock;
 use unstuck_store::{Store, StoreLocation, StoreOptions};
-use unstuck_web::auth::{Scope, ServerRateLimits, TokenStore};
+use unstuck_web::auth::{PermissionScope, TokenStore, WebRequestRateLimits};
 use unstuck_web::{WebOptions, WebState, router};
 
 use crate::doer::Doer;
@@ -81,7 +81,7 @@ impl Ground {
             clock: Clock::starting_at(samples::later(100)),
             listen: address,
             hosts: Vec::new(),
-            rates: ServerRateLimits::default(),
+            rates: WebRequestRateLimits::default(),
             version: "0.1.0".into(),
         };
         change(&mut options);
@@ -124,7 +124,7 @@ impl Ground {
     }
 
     /// Creates a token with this scope.
-    pub(crate) fn token(&self, scope: Scope) -> String {
+    pub(crate) fn token(&self, scope: PermissionScope) -> String {
         let made = self.tokens.create("test", scope, samples::START);
         made.unwrap().1
     }
@@ -162,7 +162,7 @@ impl Ground {
     }
 
     /// Posts JSON with a token of this scope.
-    pub(crate) async fn post(&self, scope: Scope, path: &str, body: Value) -> Reply {
+    pub(crate) async fn post(&self, scope: PermissionScope, path: &str, body: Value) -> Reply {
         let token = self.token(scope);
         self.ask("POST", path)
             .token(&token)

@@ -6,8 +6,8 @@ use serde_json::Value;
 use unstuck_core::Event;
 use unstuck_core::escalation::{EscalationAnswer, EscalationDeadline};
 use unstuck_run::runner::current_owner;
-use unstuck_store::{Append, LeaseClaim};
-use unstuck_web::auth::Scope;
+use unstuck_store::{LeaseClaim, RunEventBatch};
+use unstuck_web::auth::PermissionScope;
 
 use crate::ground::{Ground, SECRET};
 use crate::samples;
@@ -156,7 +156,7 @@ async fn run_pages_are_stable_while_new_runs_begin() {
         seen.push(page["items"][0]["id"].as_str().unwrap().to_owned());
         let new = samples::run(10 + seen.len() as u32);
         let begun = samples::started(&new, "/home/me/new");
-        let append = Append::new(new.clone(), samples::later(500), [begun]);
+        let append = RunEventBatch::new(new.clone(), samples::later(500), [begun]);
         ground.store.append(append).await.unwrap();
         match page["next"].as_str() {
             Some(next) => after = format!("&after={next}"),
@@ -217,7 +217,7 @@ async fn no_response_contains_a_secret() {
     let events = vec![
         samples::started(&run, &format!("/home/me/{SECRET}")),
         samples::attempt(&run, 1),
-        samples::failed(&run, 1, unstuck_core::Kind::AuthRequired, &line),
+        samples::failed(&run, 1, unstuck_core::FailureKind::AuthRequired, &line),
     ];
     samples::write(&ground.store, &run, events).await;
     for path in [
@@ -288,7 +288,7 @@ async fn pending_escalations_are_listed_newest_first_with_command_and_expiry() {
             samples::attempt(&run, 1),
             Event::from(Box::new(asked)),
         ];
-        let append = Append::new(run, samples::later(u64::from(number)), events);
+        let append = RunEventBatch::new(run, samples::later(u64::from(number)), events);
         ground.store.append(append).await.unwrap();
     }
     let listed = ground.json("/api/escalations").await;
@@ -311,7 +311,13 @@ async fn pending_escalations_are_listed_newest_first_with_command_and_expiry() {
     }
     let answer = serde_json::json!({"answer": "abort"});
     let path = "/api/escalations/r000000001-q1/answer";
-    assert_eq!(ground.post(Scope::Answer, path, answer).await.status, 200);
+    assert_eq!(
+        ground
+            .post(PermissionScope::Answer, path, answer)
+            .await
+            .status,
+        200
+    );
     let page = ground.get("/inbox").await.body;
     let (_, answered) = page.split_once("answered-title").unwrap();
     assert!(answered.contains("make slow"), "{answered}");

@@ -1,12 +1,12 @@
 //! Tests of browser logins with the link shown in the terminal.
 
 use serde_json::json;
-use unstuck_web::auth::Scope;
+use unstuck_web::auth::PermissionScope;
 
 use crate::ground::Ground;
 
 /// Returns the cookie and the key of a browser that followed the link.
-async fn logged_in(ground: &Ground, scope: Scope) -> (String, String) {
+async fn logged_in(ground: &Ground, scope: PermissionScope) -> (String, String) {
     let link = ground.web.create_login_link(scope).unwrap();
     let (address, code) = link.split_once('#').unwrap();
     assert_eq!(address, format!("http://{}/login", ground.address));
@@ -27,7 +27,10 @@ async fn logged_in(ground: &Ground, scope: Scope) -> (String, String) {
 #[tokio::test]
 async fn login_link_works_once() {
     let ground = Ground::new().await;
-    let link = ground.web.create_login_link(Scope::Admin).unwrap();
+    let link = ground
+        .web
+        .create_login_link(PermissionScope::Admin)
+        .unwrap();
     let body = json!({"code": link.split_once('#').unwrap().1});
     assert_eq!(
         ground
@@ -50,7 +53,7 @@ async fn login_link_works_once() {
 #[tokio::test]
 async fn cookie_allows_changes_only_with_its_key_from_our_own_page() {
     let ground = Ground::filled().await;
-    let (cookie, key) = logged_in(&ground, Scope::Admin).await;
+    let (cookie, key) = logged_in(&ground, PermissionScope::Admin).await;
     let own = format!("http://{}", ground.address);
     let path = "/api/runs/r000000003/stop";
     let post = || ground.ask("POST", path).header("cookie", &cookie);
@@ -76,7 +79,7 @@ async fn cookie_allows_changes_only_with_its_key_from_our_own_page() {
 #[tokio::test]
 async fn login_grants_remote_access_until_it_ends() {
     let ground = Ground::new().await;
-    let (cookie, key) = logged_in(&ground, Scope::Answer).await;
+    let (cookie, key) = logged_in(&ground, PermissionScope::Answer).await;
     let get = || {
         let asking = ground.ask("GET", "/api/runs").header("via", "x");
         asking
@@ -121,7 +124,7 @@ async fn login_by_token_ends_when_the_token_is_revoked() {
         asking.json(&json!({ "code": code })).send()
     };
     assert_eq!(login("unstuck_guessed".into()).await.status, 401);
-    let opened = login(ground.token(Scope::Read)).await;
+    let opened = login(ground.token(PermissionScope::Read)).await;
     assert_eq!(opened.json()["scope"], "read");
     let cookie = opened.header("set-cookie").split(';').next().unwrap();
     let me = || ground.ask("GET", "/api/me").header("cookie", cookie).send();

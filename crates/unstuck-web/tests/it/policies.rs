@@ -1,14 +1,14 @@
 //! Tests of retry policies over the API, including concurrent changes.
 
 use serde_json::json;
-use unstuck_web::auth::Scope;
+use unstuck_web::auth::PermissionScope;
 
 use crate::ground::{Ground, Reply};
 
 const DEFAULT: &str = "/api/retry-policy";
 
 async fn put(ground: &Ground, path: &str, etag: Option<&str>, body: serde_json::Value) -> Reply {
-    let token = ground.token(Scope::Admin);
+    let token = ground.token(PermissionScope::Admin);
     let asking = ground.ask("PUT", path).token(&token).json(&body);
     let asking = match etag {
         Some(etag) => asking.header("if-match", etag),
@@ -101,7 +101,7 @@ async fn stored_policy_can_be_removed() {
         json!({"maxRetries": 1}),
     )
     .await;
-    let token = ground.token(Scope::Admin);
+    let token = ground.token(PermissionScope::Admin);
     let asking = ground.ask("DELETE", DEFAULT).token(&token);
     let reply = asking.header("if-match", set.header("etag")).send().await;
     assert_eq!(
@@ -152,9 +152,9 @@ async fn setting_a_policy_requires_the_admin_scope() {
     let ground = Ground::new().await;
     let etag = ground.get(DEFAULT).await;
     for (scope, status) in [
-        (Scope::Read, 403),
-        (Scope::Answer, 403),
-        (Scope::Admin, 200),
+        (PermissionScope::Read, 403),
+        (PermissionScope::Answer, 403),
+        (PermissionScope::Admin, 200),
     ] {
         let token = ground.token(scope);
         let asking = ground

@@ -1,7 +1,7 @@
 //! Tests that all errors use problem details.
 
 use serde_json::json;
-use unstuck_web::auth::Scope;
+use unstuck_web::auth::PermissionScope;
 
 use crate::ground::{Ground, Reply};
 
@@ -61,7 +61,7 @@ async fn missing_resources_and_invalid_requests_return_problems() {
 #[tokio::test]
 async fn unsupported_method_returns_a_problem_and_the_allowed_methods() {
     let ground = Ground::new().await;
-    let token = ground.token(Scope::Admin);
+    let token = ground.token(PermissionScope::Admin);
     let reply = ground
         .ask("PATCH", "/api/retry-policy")
         .token(&token)
@@ -74,7 +74,7 @@ async fn unsupported_method_returns_a_problem_and_the_allowed_methods() {
 #[tokio::test]
 async fn invalid_body_returns_a_problem() {
     let ground = Ground::filled().await;
-    let token = ground.token(Scope::Answer);
+    let token = ground.token(PermissionScope::Answer);
     let path = "/api/sessions/r000000002-1/retry";
     let post = || ground.ask("POST", path).token(&token);
     is_problem(

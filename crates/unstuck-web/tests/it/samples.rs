@@ -7,15 +7,15 @@ use unstuck_core::decision::{
     RecoveryAction, SuccessRates,
 };
 use unstuck_core::diagnosis::{Diagnosis, Evidence};
-use unstuck_core::escalation::{EscalationAnswer, PriorAttempt};
+use unstuck_core::escalation::{EscalationAnswer, EscalationPriorAttempt};
 use unstuck_core::event::{
-    AnswerOption, AttemptCause, AttemptEnd, AttemptFailed, AttemptStarted, AttemptSucceeded,
-    AttemptUsage, DecisionMade, EffectiveRetryLimits, EscalationDetails, EscalationKind,
-    EscalationOpened, Event, ModelSwitched, OutputExcerpt, RecordedDecisionInputs, RunFinished,
-    RunId, RunKind, RunOutcome, RunStarted, SessionSpec, WaitStarted,
+    AnswerOption, AttemptEnd, AttemptFailed, AttemptStarted, AttemptSucceeded, AttemptUsage,
+    DecisionMade, EffectiveRetryLimits, EscalationDetails, EscalationKind, EscalationOpened, Event,
+    ModelSwitched, OutputExcerpt, RecordedDecisionInputs, RetryCause, RunFinished, RunId, RunKind,
+    RunOutcome, RunStarted, SessionSpec, WaitStarted,
 };
-use unstuck_core::{FailureLayer, Kind, RecoveryLevel, RetryPolicy, Timestamp};
-use unstuck_store::{Append, Store};
+use unstuck_core::{FailureKind, FailureLayer, RecoveryLevel, RetryPolicy, Timestamp};
+use unstuck_store::{RunEventBatch, Store};
 
 /// Nine seconds after a full hour.
 pub(crate) const START: Timestamp = Timestamp::from_seconds(1_794_777_609);
@@ -35,7 +35,7 @@ pub(crate) fn run(number: u32) -> RunId {
 /// Writes events at intervals of one second.
 pub(crate) async fn write(store: &Store, run: &RunId, events: Vec<Event>) {
     for (second, event) in events.into_iter().enumerate() {
-        let append = Append::new(run.clone(), later(second as u64), [event]);
+        let append = RunEventBatch::new(run.clone(), later(second as u64), [event]);
         store.append(append).await.unwrap();
     }
 }
@@ -45,8 +45,8 @@ pub(crate) fn recovered(run: &RunId, project: &str) -> Vec<Event> {
     vec![
         started(run, project),
         attempt(run, 1),
-        failed(run, 1, Kind::RateLimit, "429 slow down"),
-        decided(run, Kind::RateLimit),
+        failed(run, 1, FailureKind::RateLimit, "429 slow down"),
+        decided(run, FailureKind::RateLimit),
         Event::from(WaitStarted {
             session: Some(run.session_id(1)),
             until: later(4),
@@ -68,8 +68,8 @@ pub(crate) fn asking(run: &RunId, project: &str) -> Vec<Event> {
     vec![
         started(run, project),
         attempt(run, 1),
-        failed(run, 1, Kind::AuthExpired, "login expired"),
-        decided(run, Kind::AuthExpired),
+        failed(run, 1, FailureKind::AuthExpired, "login expired"),
+        decided(run, FailureKind::AuthExpired),
         question(run),
     ]
 }
@@ -155,7 +155,7 @@ fn end(run: &RunId, number: u32, exit_code: i32) -> AttemptEnd {
     }
 }
 
-pub(crate) fn failed(run: &RunId, number: u32, kind: Kind, line: &str) -> Event {
+pub(crate) fn failed(run: &RunId, number: u32, kind: FailureKind, line: &str) -> Event {
     Event::from(Box::new(AttemptFailed {
         end: end(run, number, 1),
         diagnosis: Diagnosis {
@@ -185,8 +185,8 @@ pub(crate) fn failed(run: &RunId, number: u32, kind: Kind, line: &str) -> Event 
 }
 
 pub(crate) fn succeeded(run: &RunId, number: u32) -> Event {
-    let answering = AttemptCause {
-        kind: Kind::RateLimit,
+    let answering = RetryCause {
+        kind: FailureKind::RateLimit,
         level: RecoveryLevel::Same,
         strategy: None,
     };
@@ -199,7 +199,7 @@ pub(crate) fn succeeded(run: &RunId, number: u32) -> Event {
     }))
 }
 
-fn decided(run: &RunId, kind: Kind) -> Event {
+fn decided(run: &RunId, kind: FailureKind) -> Event {
     Event::from(Box::new(DecisionMade {
         session: Some(run.session_id(1)),
         number: 1,
@@ -263,7 +263,7 @@ pub(crate) fn escalation(run: &RunId) -> EscalationOpened {
         id: question_id(run),
         escalation_kind: EscalationKind::Hiccup,
         trigger: "HICCUP".into(),
-        kind: Kind::AuthExpired,
+        kind: FailureKind::AuthExpired,
         reason_code: EscalationReason::Fatal,
         reason: "The login of the agent has expired.".into(),
         awaiting: "human".into(),
@@ -274,7 +274,7 @@ pub(crate) fn escalation(run: &RunId) -> EscalationOpened {
         details: EscalationDetails {
             activity: "fixing the tests".into(),
             evidence: "login expired".into(),
-            prior_attempts: vec![PriorAttempt {
+            prior_attempts: vec![EscalationPriorAttempt {
                 what: "retry unchanged".into(),
                 failure_reason: "the login is still expired".into(),
             }],

@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use unstuck_network::PeerOwner;
-use unstuck_web::auth::{RequestRateLimit, Scope, ServerRateLimits};
+use unstuck_web::auth::{PermissionScope, WebClientRateLimit, WebRequestRateLimits};
 
 use crate::ground::Ground;
 
@@ -30,10 +30,19 @@ async fn local_clients_can_read_and_need_a_token_to_change_anything() {
         .await;
     assert_eq!(reply.status, 401);
     assert_eq!(
-        ground.post(Scope::Read, ANSWER, body.clone()).await.status,
+        ground
+            .post(PermissionScope::Read, ANSWER, body.clone())
+            .await
+            .status,
         403
     );
-    assert_eq!(ground.post(Scope::Answer, ANSWER, body).await.status, 200);
+    assert_eq!(
+        ground
+            .post(PermissionScope::Answer, ANSWER, body)
+            .await
+            .status,
+        200
+    );
 }
 
 #[tokio::test]
@@ -70,7 +79,7 @@ async fn host_name_of_others_is_rejected() {
         .send()
         .await;
     assert_eq!(reply.status, 200);
-    let token = ground.token(Scope::Read);
+    let token = ground.token(PermissionScope::Read);
     let named = ground
         .ask("GET", "/api/runs")
         .header("host", "box.lan")
@@ -81,7 +90,7 @@ async fn host_name_of_others_is_rejected() {
 #[tokio::test]
 async fn pages_of_other_origins_are_rejected_even_with_a_token() {
     let ground = Ground::filled().await;
-    let token = ground.token(Scope::Admin);
+    let token = ground.token(PermissionScope::Admin);
     let own = format!("http://{}", ground.address);
     for origin in [
         "http://evil.example",
@@ -144,7 +153,7 @@ async fn pages_of_other_origins_are_rejected_even_with_a_token() {
 #[tokio::test]
 async fn proxied_request_is_treated_as_remote() {
     let ground = Ground::new().await;
-    let token = ground.token(Scope::Read);
+    let token = ground.token(PermissionScope::Read);
     for name in ["x-forwarded-for", "forwarded", "via"] {
         let reply = ground
             .ask("GET", "/api/runs")
@@ -177,7 +186,7 @@ async fn client_with_unknown_address_needs_a_token() {
     let address: SocketAddr = listener.local_addr().unwrap();
     let router = unstuck_web::router(Arc::clone(&ground.web));
     let serving = tokio::spawn(async move { axum::serve(listener, router).await });
-    let token = ground.token(Scope::Read);
+    let token = ground.token(PermissionScope::Read);
     let url = format!("http://{address}/api/runs");
     assert_eq!(ground.ask_url("GET", &url).send().await.status, 401);
     assert_eq!(
@@ -196,7 +205,7 @@ async fn client_with_unknown_address_needs_a_token() {
 #[tokio::test]
 async fn loopback_access_depends_on_the_user() {
     let ground = Ground::filled().await;
-    let token = ground.token(Scope::Read);
+    let token = ground.token(PermissionScope::Read);
     for owner in [PeerOwner::OtherUser(6666), PeerOwner::Unknown] {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address: SocketAddr = listener.local_addr().unwrap();
@@ -222,7 +231,7 @@ async fn loopback_access_depends_on_the_user() {
 #[tokio::test]
 async fn ambiguous_host_is_rejected() {
     let ground = Ground::filled().await;
-    let token = ground.token(Scope::Admin);
+    let token = ground.token(PermissionScope::Admin);
     for hosts in [
         "host: [::1].evil.example\r\n",
         "host: 127.0.0.1:1@evil.example\r\n",
@@ -242,8 +251,8 @@ async fn ambiguous_host_is_rejected() {
     }
 }
 
-fn rate(burst: u32) -> RequestRateLimit {
-    RequestRateLimit {
+fn rate(burst: u32) -> WebClientRateLimit {
+    WebClientRateLimit {
         burst,
         per_second: 0.01,
     }
@@ -253,14 +262,17 @@ fn rate(burst: u32) -> RequestRateLimit {
 #[tokio::test]
 async fn rate_limited_client_gets_the_retry_time() {
     let ground = Ground::with(|options| {
-        options.rates = ServerRateLimits {
+        options.rates = WebRequestRateLimits {
             here: rate(5),
             elsewhere: rate(5),
-            ..ServerRateLimits::default()
+            ..WebRequestRateLimits::default()
         };
     })
     .await;
-    let (busy, other) = (ground.token(Scope::Read), ground.token(Scope::Read));
+    let (busy, other) = (
+        ground.token(PermissionScope::Read),
+        ground.token(PermissionScope::Read),
+    );
     let get = |token: &str| ground.ask("GET", "/api/health").token(token).send();
     for _ in 0..5 {
         assert_eq!(get(&busy).await.status, 200);
@@ -285,11 +297,14 @@ async fn invalid_tokens_do_not_affect_other_clients() {
         assert_eq!(wrong().send().await.status, 401);
     }
     assert_eq!(wrong().send().await.status, 429);
-    let token = ground.token(Scope::Admin);
+    let token = ground.token(PermissionScope::Admin);
     let reply = ground.ask("GET", "/api/runs").token(&token).send().await;
     assert_eq!(reply.status, 200);
     assert_eq!(ground.get("/api/runs").await.status, 200);
-    let code = ground.web.create_login_link(Scope::Answer).unwrap();
+    let code = ground
+        .web
+        .create_login_link(PermissionScope::Answer)
+        .unwrap();
     let login = |code: &str| {
         let body = json!({ "code": code });
         ground.ask("POST", "/api/login").json(&body).send()
@@ -325,7 +340,7 @@ async fn people_get_an_html_page_when_access_is_denied() {
 #[tokio::test]
 async fn revoked_token_is_rejected() {
     let ground = Ground::new().await;
-    let token = ground.token(Scope::Read);
+    let token = ground.token(PermissionScope::Read);
     let get = || ground.ask("GET", "/api/me").token(&token).send();
     assert_eq!(get().await.json()["scope"], "read");
     ground.revoke_all();
@@ -354,7 +369,7 @@ async fn repeated_invalid_tokens_are_shown_on_every_page_and_reported() {
         counts.push(report.count);
     }
     assert_eq!(counts, [1, 10, 100]);
-    let token = ground.token(Scope::Answer);
+    let token = ground.token(PermissionScope::Answer);
     let body = json!({"answer": "resolve"});
     let right = ground.ask("POST", ANSWER).token(&token).json(&body);
     assert_eq!(right.send().await.status, 200);

@@ -11,7 +11,7 @@ use unstuck_core::command_policy::sanitize;
 use unstuck_core::event::EscalationOpened;
 use unstuck_files::DirHandle;
 use unstuck_repair::project_dir::ProjectRoot;
-use unstuck_repair::watched_files::WatchedFiles;
+use unstuck_repair::watched_files::WatchedFilesChecker;
 
 use crate::config::{Config, ConfigSources};
 use crate::error_report::error_with_hint;
@@ -82,7 +82,7 @@ pub(crate) fn add_to_auto_approve(
 fn trust(config: &Config, project: &Path, command: &str) -> Result<()> {
     let root = ProjectRoot::open(project)?;
     let committed = project_trust::committed_files(Some(project));
-    let own = WatchedFiles::new(&root, &*committed).baseline(&[command.to_owned()]);
+    let own = WatchedFilesChecker::new(&root, &*committed).baseline(&[command.to_owned()]);
     let mut files = project_trust::accepted_files(project);
     files.extend(own);
     project_trust::ProjectWithTrustRecord::new(config, project).accept(files)

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use unstuck_config::{ConfigProblem, ConfigReportValue, Layers, LoadResult};
+use unstuck_config::{ConfigLayers, ConfigLoadResult, ConfigProblem, ConfigReportValue};
 use unstuck_core::decision::DEFAULT_TEMPLATE;
 
 use crate::config::{self, ConfigSources};
@@ -90,9 +90,9 @@ pub(crate) fn run(args: &ConfigArgs, sources: ConfigSources<'_>, out: &mut Outpu
             Ok(())
         }
         ConfigCommand::Check { file: Some(file) } => {
-            let alone = Layers {
+            let alone = ConfigLayers {
                 explicit_file: Some(file.clone()),
-                ..Layers::default()
+                ..ConfigLayers::default()
             };
             check(&alone, out)
         }
@@ -117,11 +117,11 @@ fn row(leaf: &ConfigReportValue) -> ValueJson<'_> {
     }
 }
 
-fn check(layers: &Layers, out: &mut Output) -> Result<()> {
-    let LoadResult {
+fn check(layers: &ConfigLayers, out: &mut Output) -> Result<()> {
+    let ConfigLoadResult {
         config,
         mut problems,
-    } = LoadResult::read(layers).map_err(config::with_hint)?;
+    } = ConfigLoadResult::read(layers).map_err(config::with_hint)?;
     problems.extend(config::problems(&config, &project_root(layers)?));
     let place = |problem: &ConfigProblem| {
         let place = problem.location.clone();
@@ -159,7 +159,7 @@ fn check(layers: &Layers, out: &mut Output) -> Result<()> {
 }
 
 /// Returns the project root, which prompt file paths are relative to.
-fn project_root(layers: &Layers) -> Result<PathBuf> {
+fn project_root(layers: &ConfigLayers) -> Result<PathBuf> {
     let folder = match (&layers.work_dir, &layers.explicit_file) {
         (Some(here), _) => here.clone(),
         (None, Some(file)) => {

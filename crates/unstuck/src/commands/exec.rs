@@ -10,15 +10,15 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::Args;
 use unstuck_config::section::OnFailedAttempt;
-use unstuck_core::agent::Invocation;
+use unstuck_core::agent::ParsedAgentCommandLine;
 use unstuck_core::decision::{DEFAULT_TEMPLATE, default_template};
-use unstuck_core::{Category, Kind, RetryPolicy, duration};
+use unstuck_core::{Category, FailureKind, RetryPolicy, duration};
 use unstuck_run::answer_expectations::{
     AnswerExpectations, ExpectedPattern, ExpectedSchema, JsonExpectation,
 };
 use unstuck_run::nested_run_detection::is_retried_by_outer;
 use unstuck_run::runner::{
-    AttemptOptions, RequestedRepairMode, RunRequest, escape, resolve_target,
+    RequestedRepairMode, RunAttemptOptions, RunRequest, escape, resolve_target,
 };
 
 use super::run_result::{JsonResultDestination, report_result};
@@ -247,7 +247,8 @@ fn request(args: &ExecArgs, config: &Config) -> Result<RunRequest> {
         Some(name) => agents.get(name),
         None => agents.recognize(&command),
     };
-    let headless = agent.is_some_and(|agent| Invocation::parse(agent, &command).is_headless());
+    let headless =
+        agent.is_some_and(|agent| ParsedAgentCommandLine::parse(agent, &command).is_headless());
     let interactive = agent.is_some() && !headless && is_on_terminal();
     let tty = args.tty || interactive;
     Ok(RunRequest {
@@ -259,7 +260,7 @@ fn request(args: &ExecArgs, config: &Config) -> Result<RunRequest> {
         origins,
         timeout: nonzero_limit(args.limits.timeout),
         idle_timeout: nonzero_limit(args.limits.idle_timeout),
-        options: AttemptOptions {
+        options: RunAttemptOptions {
             expect: args.expected.expectations(headless && !tty)?,
             check: args.expected.check.clone(),
             tty,
@@ -351,7 +352,7 @@ pub(crate) fn check_request(
         keep_trying: None,
         timeout: None,
         idle_timeout: None,
-        grace: AttemptOptions::default().grace(),
+        grace: RunAttemptOptions::default().grace(),
         max_wait: None,
     };
     let (policy, origins) = effective_policy(&far, config)?;
@@ -364,16 +365,16 @@ pub(crate) fn check_request(
         origins,
         timeout: None,
         idle_timeout: None,
-        options: AttemptOptions {
+        options: RunAttemptOptions {
             repair,
-            ..AttemptOptions::default()
+            ..RunAttemptOptions::default()
         },
     })
 }
 
 /// Returns the maximum number of executions: the default, or enough for the requested retries.
 fn max_attempts(retries: Option<u32>) -> u32 {
-    let usual = AttemptOptions::default().max_attempts;
+    let usual = RunAttemptOptions::default().max_attempts;
     // Retries run unchanged first, then with changes.
     retries.map_or(usual, |retries| {
         retries.saturating_mul(2).saturating_add(1).max(usual)
@@ -419,7 +420,7 @@ pub(crate) fn gateway_policy(
         keep_trying: None,
         timeout: None,
         idle_timeout: None,
-        grace: AttemptOptions::default().grace(),
+        grace: RunAttemptOptions::default().grace(),
         max_wait: None,
     };
     effective_policy(&far, config).map(|(policy, _)| policy)
@@ -470,12 +471,12 @@ fn find_policy(name: &str, config: &Config) -> Result<RetryPolicy> {
 }
 
 /// Returns the kinds that a retry can help; an explicit number of retries applies to these.
-fn retryable_kinds() -> impl Iterator<Item = Kind> {
-    let helped = |kind: &Kind| {
+fn retryable_kinds() -> impl Iterator<Item = FailureKind> {
+    let helped = |kind: &FailureKind| {
         matches!(
             kind.category(),
             Category::Transient | Category::Systematic | Category::Unknown
         )
     };
-    Kind::ALL.iter().copied().filter(helped)
+    FailureKind::ALL.iter().copied().filter(helped)
 }

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use unstuck_core::decision::{Jitter, RecoveryAction, SkippedStrategy};
 use unstuck_core::diagnosis::Diagnosis;
 use unstuck_core::event::{DecisionMade, SessionSpec};
-use unstuck_core::views::{ApiCallSummary, AttemptView, RunTimeline};
-use unstuck_core::{Kind, RetryPolicy};
+use unstuck_core::views::{ApiCallRecoverySummary, AttemptView, RunTimeline};
+use unstuck_core::{FailureKind, RetryPolicy};
 
 use crate::command_context::CommandContext;
 use crate::output::{BOLD, DIM, Output};
@@ -76,7 +76,7 @@ pub(crate) fn run(
 }
 
 /// Prints the decisions on a client's call, attempt by attempt.
-fn print_calls(call: &ApiCallSummary, out: &mut Output) -> Result<()> {
+fn print_calls(call: &ApiCallRecoverySummary, out: &mut Output) -> Result<()> {
     for failed in &call.failed_attempts {
         let at = clock::format_time(failed.at);
         let head = format!(
@@ -169,7 +169,7 @@ fn print_diagnosis(diagnosis: &Diagnosis, out: &mut Output) -> Result<()> {
 
 fn print_limits(
     spec: &SessionSpec,
-    kind: Option<Kind>,
+    kind: Option<FailureKind>,
     made: &DecisionMade,
     out: &mut Output,
 ) -> Result<()> {
@@ -206,7 +206,7 @@ fn print_limits(
 }
 
 /// Describes the jitter that the policy uses for this kind.
-fn jitter_text(policy: &RetryPolicy, kind: Option<Kind>) -> &'static str {
+fn jitter_text(policy: &RetryPolicy, kind: Option<FailureKind>) -> &'static str {
     let own = kind.and_then(|kind| policy.kinds.get(&kind)?.jitter);
     match own.unwrap_or(policy.jitter) {
         Jitter::None => "",

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 use unstuck_core::failure::signal_number;
-use unstuck_core::{ClockReading, Failure, FailureLayer, FailureRecord, Timestamp};
+use unstuck_core::{ClockReading, Failure, FailureInputRecord, FailureLayer, Timestamp};
 
 use super::jsonl_input;
 use crate::clock;
@@ -114,7 +114,7 @@ impl FailureArgs {
             .iter()
             .map(|(name, value)| (name.clone(), value.as_str().into()))
             .collect::<std::collections::BTreeMap<_, _>>();
-        let case = FailureRecord {
+        let case = FailureInputRecord {
             layer: self
                 .layer
                 .map(FailureLayer::from)
@@ -134,7 +134,7 @@ impl FailureArgs {
             validation_errors: (!self.validation_error.is_empty())
                 .then(|| self.validation_error.clone()),
             expects_diff: self.expects_diff.then_some(true),
-            ..FailureRecord::default()
+            ..FailureInputRecord::default()
         };
         let mut failure = case.into_failure();
         failure.body = self.body.as_deref().map(read_text).transpose()?;
@@ -190,10 +190,10 @@ impl FailureArgs {
 pub(crate) fn answer_each_case(
     file: Option<&Path>,
     out: &mut Output,
-    mut answer: impl FnMut(FailureRecord, ClockReading) -> Result<Value>,
+    mut answer: impl FnMut(FailureInputRecord, ClockReading) -> Result<Value>,
 ) -> Result<()> {
     jsonl_input::each_line(file, out, |line| {
-        let case: FailureRecord = serde_json::from_value(line)?;
+        let case: FailureInputRecord = serde_json::from_value(line)?;
         let now = parse_now(case.now.as_deref())?;
         answer(case, now)
     })

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use unstuck_core::nearest;
-use unstuck_faults::examples::Example;
+use unstuck_faults::examples::ExampleFaultScript;
 use unstuck_faults::{
-    FaultServer, FaultsError, Script, ServerOptions, ServerStats, examples, reply_catalog,
+    FaultScript, FaultServer, FaultServerError, FaultServerOptions, FaultServerStats, examples,
+    reply_catalog,
 };
 
 use crate::error_report::error_with_hint;
@@ -114,11 +115,11 @@ pub(crate) fn run(args: &FaultsArgs, out: &mut Output) -> Result<()> {
 
 fn serve(args: &ServeArgs, out: &mut Output) -> Result<()> {
     let script =
-        Script::from_file(&args.script).map_err(|error| script_error(error, &args.script))?;
-    let options = ServerOptions {
+        FaultScript::from_file(&args.script).map_err(|error| script_error(error, &args.script))?;
+    let options = FaultServerOptions {
         listen: Some(args.listen),
         log: args.log.clone(),
-        ..ServerOptions::default()
+        ..FaultServerOptions::default()
     };
     let stats = unstuck_faults::serve(script, &options, args.port_file.as_deref(), announce)
         .map_err(|error| serve_error(error, args))?;
@@ -142,18 +143,18 @@ fn announce(server: &FaultServer) {
 }
 
 /// Describes why a valid script cannot be served.
-fn serve_error(error: FaultsError, args: &ServeArgs) -> anyhow::Error {
+fn serve_error(error: FaultServerError, args: &ServeArgs) -> anyhow::Error {
     let is = |path: &Path, named: &Option<PathBuf>| named.as_deref() == Some(path);
     let (said, hint) = match &error {
-        FaultsError::File { path, source } if is(path, &args.port_file) => (
+        FaultServerError::File { path, source } if is(path, &args.port_file) => (
             format!("cannot write the port to {}: {source}", path.display()),
             "--port-file expects a file path in an existing, writable directory",
         ),
-        FaultsError::File { path, source } if is(path, &args.log) => (
+        FaultServerError::File { path, source } if is(path, &args.log) => (
             format!("cannot write requests to {}: {source}", path.display()),
             "--log expects a file path in an existing, writable directory",
         ),
-        FaultsError::Start(source) => (
+        FaultServerError::Start(source) => (
             format!("cannot listen on {}: {source}", args.listen),
             "--listen 127.0.0.1:0 picks a free port",
         ),
@@ -162,15 +163,17 @@ fn serve_error(error: FaultsError, args: &ServeArgs) -> anyhow::Error {
     error_with_hint(said, hint)
 }
 
-fn script_error(error: FaultsError, script: &Path) -> anyhow::Error {
+fn script_error(error: FaultServerError, script: &Path) -> anyhow::Error {
     let hint = match &error {
-        FaultsError::File { path, source } if source.kind() == std::io::ErrorKind::IsADirectory => {
+        FaultServerError::File { path, source }
+            if source.kind() == std::io::ErrorKind::IsADirectory =>
+        {
             return error_with_hint(
                 format!("{} is a directory, not a script", path.display()),
                 "`unstuck faults example flaky` prints an example script",
             );
         }
-        FaultsError::File { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+        FaultServerError::File { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
             let named = script.file_stem().and_then(|name| name.to_str());
             let known = named.and_then(examples::find).map(|example| example.name);
             format!(
@@ -178,7 +181,7 @@ fn script_error(error: FaultsError, script: &Path) -> anyhow::Error {
                 known.unwrap_or("flaky")
             )
         }
-        FaultsError::Script(_) | FaultsError::ScriptFile { .. } => {
+        FaultServerError::Script(_) | FaultServerError::ScriptFile { .. } => {
             "`unstuck faults list NAME` shows the syntax of a fault".to_owned()
         }
         _ => return anyhow::Error::new(error),
@@ -186,8 +189,8 @@ fn script_error(error: FaultsError, script: &Path) -> anyhow::Error {
     error_with_hint(error.to_string(), hint)
 }
 
-fn print_summary(stats: &ServerStats, out: &mut Output) -> Result<()> {
-    let ServerStats {
+fn print_summary(stats: &FaultServerStats, out: &mut Output) -> Result<()> {
+    let FaultServerStats {
         requests,
         connections,
         most_in_flight,
@@ -253,7 +256,7 @@ fn list(args: &ListArgs, out: &mut Output) -> Result<()> {
         return Err(error_with_hint(format!("unknown fault `{wanted}`"), hint));
     }
     if args.json {
-        let json = |fault: &&reply_catalog::FaultDescription| serde_json::json!({"id": fault.name, "about": fault.summary, "step": fault.step});
+        let json = |fault: &&reply_catalog::FaultReplyDescription| serde_json::json!({"id": fault.name, "about": fault.summary, "step": fault.step});
         return out.write_json(&faults.iter().map(json).collect::<Vec<_>>());
     }
     if wanted.is_some() {
@@ -290,7 +293,7 @@ fn example(args: &ExampleArgs, out: &mut Output) -> Result<()> {
         }
         return Ok(());
     };
-    let Some(Example { text, .. }) = examples::find(name) else {
+    let Some(ExampleFaultScript { text, .. }) = examples::find(name) else {
         let all: Vec<_> = examples::all().iter().map(|one| one.name).collect();
         return Err(error_with_hint(
             format!("unknown example `{name}`"),

@@ -10,8 +10,8 @@ use data_encoding::BASE64;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use unstuck_core::command_policy::{
-    ApprovalReason, CommandEvaluation, DirectOrShell, EvaluationStep, PolicyContext, RepairPolicy,
-    Verdict, sanitize_command,
+    ApprovalReason, CommandEvaluation, CommandVerdict, CommandVerdictRestrictions, DirectOrShell,
+    EvaluationStep, RepairPolicy, sanitize_command,
 };
 use unstuck_repair::project_dir::ProjectRoot;
 use unstuck_repair::{ProposalEvaluation, evaluate_proposal};
@@ -149,9 +149,9 @@ fn verdict_json(bytes: &[u8], root: &ProjectRoot, config: &Value, state: Proposa
             Some(error_verdict(&error.to_string())),
         ),
     };
-    let standing = PolicyContext {
+    let standing = CommandVerdictRestrictions {
         auto_repairs_this_run: state.auto_recoveries_this_run,
-        ..PolicyContext::default()
+        ..CommandVerdictRestrictions::default()
     };
     let weighed = evaluate_proposal(bytes, root, &rules, &standing);
     let judgement = weighed.command_evaluation();
@@ -225,9 +225,9 @@ fn check_one(args: &CommandCheck<'_>, config: &Config, out: &mut Output) -> Resu
         explain(args.command, judgement, &notes, out)?;
     }
     Ok(ExitCode::from(match judgement.verdict {
-        Verdict::Run(_) => 0,
-        Verdict::RequireApproval(_) => 3,
-        Verdict::Deny | Verdict::RejectProposal => 1,
+        CommandVerdict::Run(_) => 0,
+        CommandVerdict::RequireApproval(_) => 3,
+        CommandVerdict::Deny | CommandVerdict::RejectProposal => 1,
     }))
 }
 
@@ -281,7 +281,7 @@ fn check_report<'c>(
             }
         },
         execution: match &judgement.verdict {
-            Verdict::Run(approved) => {
+            CommandVerdict::Run(approved) => {
                 Some(match DirectOrShell::for_text(approved.command_text()) {
                     DirectOrShell::Direct(commands) => ExecutionForm::Argv(commands),
                     DirectOrShell::Shell(text) => ExecutionForm::Shell(text),
@@ -290,7 +290,7 @@ fn check_report<'c>(
             _ => None,
         },
         approval_reason: match &judgement.verdict {
-            Verdict::RequireApproval(whys) => whys,
+            CommandVerdict::RequireApproval(whys) => whys,
             _ => &[],
         },
         steps: judgement.steps.iter().map(step).collect(),
@@ -305,10 +305,10 @@ fn explain(
     out: &mut Output,
 ) -> Result<()> {
     let (style, word) = match &judgement.verdict {
-        Verdict::Run(_) => (GREEN, "would run"),
-        Verdict::RequireApproval(_) => (YELLOW, "needs approval"),
-        Verdict::Deny => (RED, "denied"),
-        Verdict::RejectProposal => (RED, "rejected"),
+        CommandVerdict::Run(_) => (GREEN, "would run"),
+        CommandVerdict::RequireApproval(_) => (YELLOW, "needs approval"),
+        CommandVerdict::Deny => (RED, "denied"),
+        CommandVerdict::RejectProposal => (RED, "rejected"),
     };
     let command = sanitize_command(command);
     writeln!(out, "{style}{word}{style:#}  {BOLD}{command}{BOLD:#}")?;
@@ -326,7 +326,7 @@ fn explain(
             step.finding, step.rule
         )?;
     }
-    if let Verdict::Run(approved) = &judgement.verdict {
+    if let CommandVerdict::Run(approved) = &judgement.verdict {
         let how = match DirectOrShell::for_text(approved.command_text()) {
             DirectOrShell::Direct(_) => "without a shell",
             DirectOrShell::Shell(_) => "via /bin/sh -c",

@@ -6,10 +6,10 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
 use unstuck_core::knowledge::{
-    DiagnosisKnowledge, DiagnosisRuleSpec, FailureTextSource, KindKnowledge, RecoveryKnowledge,
-    ValuePattern,
+    DiagnosisKnowledge, DiagnosisRuleSpec, DiagnosisValuePattern, FailureTextSource, KindKnowledge,
+    RecoveryKnowledge,
 };
-use unstuck_core::{Category, Classifier, FailureLayer, Kind, UnknownKind};
+use unstuck_core::{Category, Classifier, FailureKind, FailureLayer, UnknownFailureKind};
 
 use super::failure_input;
 use crate::config::Config;
@@ -59,13 +59,13 @@ pub(crate) fn run(args: &KindsArgs, config: &Config, out: &mut Output) -> Result
     match (&args.kind, args.json) {
         (None, false) => list(knowledge, out),
         (None, true) => out.write_json(
-            &Kind::ALL
+            &FailureKind::ALL
                 .iter()
                 .map(|kind| summary(*kind, knowledge.kind(*kind)))
                 .collect::<Vec<_>>(),
         ),
         (Some(name), json) => {
-            let kind = name.parse().map_err(|error: UnknownKind| {
+            let kind = name.parse().map_err(|error: UnknownFailureKind| {
                 error_with_hint(error.to_string(), "`unstuck kinds` lists all kinds")
             })?;
             let playbook = RecoveryKnowledge::new(knowledge)?;
@@ -101,7 +101,10 @@ fn list(knowledge: &DiagnosisKnowledge, out: &mut Output) -> Result<()> {
     ];
     for (category, meaning) in headings {
         writeln!(out, "{BOLD}{category}{BOLD:#} {DIM}({meaning}){DIM:#}")?;
-        for kind in Kind::ALL.iter().filter(|kind| kind.category() == category) {
+        for kind in FailureKind::ALL
+            .iter()
+            .filter(|kind| kind.category() == category)
+        {
             writeln!(out, "  {kind:<20} {}", knowledge.kind(*kind).title)?;
         }
     }
@@ -112,7 +115,7 @@ fn list(knowledge: &DiagnosisKnowledge, out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-fn summary(kind: Kind, file: &KindKnowledge) -> Value {
+fn summary(kind: FailureKind, file: &KindKnowledge) -> Value {
     let levels: serde_json::Map<String, Value> = LAYERS
         .iter()
         .map(|layer| (layer.name().to_owned(), json!(file.level(kind, *layer))))
@@ -128,7 +131,11 @@ fn summary(kind: Kind, file: &KindKnowledge) -> Value {
     })
 }
 
-fn kind_json(kind: Kind, playbook: &RecoveryKnowledge, knowledge: &DiagnosisKnowledge) -> Value {
+fn kind_json(
+    kind: FailureKind,
+    playbook: &RecoveryKnowledge,
+    knowledge: &DiagnosisKnowledge,
+) -> Value {
     let file = knowledge.kind(kind);
     let mut value = summary(kind, file);
     value["chain"] = LAYERS
@@ -143,7 +150,7 @@ fn kind_json(kind: Kind, playbook: &RecoveryKnowledge, knowledge: &DiagnosisKnow
 }
 
 fn show(
-    kind: Kind,
+    kind: FailureKind,
     playbook: &RecoveryKnowledge,
     knowledge: &DiagnosisKnowledge,
     whole: bool,
@@ -187,7 +194,7 @@ fn show(
 
 /// Renders the action for each layer; layers with the same action are grouped.
 fn actions_by_layer(
-    kind: Kind,
+    kind: FailureKind,
     file: &KindKnowledge,
     playbook: &RecoveryKnowledge,
 ) -> Vec<(String, Vec<String>)> {
@@ -203,7 +210,7 @@ fn actions_by_layer(
 }
 
 fn actions_in_layer(
-    kind: Kind,
+    kind: FailureKind,
     layer: FailureLayer,
     file: &KindKnowledge,
     playbook: &RecoveryKnowledge,
@@ -367,7 +374,7 @@ fn check_samples(
     ))
 }
 
-fn alternatives(wanted: &ValuePattern) -> Vec<String> {
+fn alternatives(wanted: &DiagnosisValuePattern) -> Vec<String> {
     wanted
         .alternatives()
         .iter()

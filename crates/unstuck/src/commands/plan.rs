@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use unstuck_core::knowledge::RecoveryKnowledge;
 use unstuck_core::recovery_plan::{
-    DEFAULT_SCRATCH_DIR, PlanRequest, PlannedStrategy, TaskType, failure_directory, plan,
+    DEFAULT_SCRATCH_DIR, PlannedStrategy, RecoveryPlanRequest, TaskType, failure_directory, plan,
 };
 use unstuck_core::{Classifier, ClockReading, Diagnosis, Failure};
 use unstuck_files::DirHandle;
@@ -133,7 +133,7 @@ impl<'a> PlanBuilder<'a> {
 
     fn plan(&self, failure: &Failure, now: &ClockReading) -> (Diagnosis, Vec<PlannedStrategy>) {
         let diagnosis = self.classifier.diagnose(failure, now);
-        let mut request = PlanRequest::new(&self.playbook, failure, &diagnosis);
+        let mut request = RecoveryPlanRequest::new(&self.playbook, failure, &diagnosis);
         request.args = self.limits.args.as_ref();
         request.tools.clone_from(&self.limits.tools);
         request.programs = Some(self.programs.clone());

@@ -10,11 +10,11 @@ use clap::Args;
 use unstuck_core::duration;
 use unstuck_core::escalation::EscalationAnswer;
 use unstuck_core::event::RecordedPipelineSettings;
-use unstuck_core::pipeline::{ROLE_REMOVED, RoleChange};
+use unstuck_core::pipeline::{ROLE_REMOVED, RoleConfigChange};
 use unstuck_core::project_settings_snapshot::ProjectSettingsSnapshot;
 use unstuck_core::views::{RunStatus, RunSummary};
-use unstuck_run::runner::pipeline::{PipelineSpec, ResumeOptions};
-use unstuck_run::runner::{AttemptOptions, RunError, RunResult, why_not_resumable};
+use unstuck_run::runner::pipeline::{PipelineResumeOptions, PipelineSpec};
+use unstuck_run::runner::{RunAttemptOptions, RunError, RunResult, why_not_resumable};
 use unstuck_store::{EscalationFilter, RunFilter};
 
 use super::resume_all;
@@ -228,7 +228,7 @@ fn resume_command(
         let timeline = history.timeline(&run.id).await?;
         let spec = timeline.run.sole_session();
         let options =
-            spec.map(|spec| serde_json::from_value::<AttemptOptions>(spec.options.clone()));
+            spec.map(|spec| serde_json::from_value::<RunAttemptOptions>(spec.options.clone()));
         let options = options.and_then(Result::ok).unwrap_or_default();
         Ok((history.events(&run.id).await?, options))
     })?;
@@ -305,7 +305,7 @@ fn resume_pipeline(
             project, sources, accepted,
         )?)
     };
-    let again = ResumeOptions {
+    let again = PipelineResumeOptions {
         restart: taken.restart.to_vec(),
         accept_changes: taken.accept_changes,
     };
@@ -453,7 +453,7 @@ fn resolve_escalations(session: &CommandContext<'_>, run: &RunSummary) -> Result
 }
 
 /// Lists the changed inputs line by line, and the options.
-fn inputs_changed_error(run: &RunSummary, changes: &[RoleChange]) -> anyhow::Error {
+fn inputs_changed_error(run: &RunSummary, changes: &[RoleConfigChange]) -> anyhow::Error {
     let mut lines = vec![format!(
         "cannot resume run {}: inputs of completed roles have changed",
         run.id

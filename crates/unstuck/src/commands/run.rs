@@ -9,7 +9,7 @@ use clap::Args;
 use unstuck_core::duration;
 use unstuck_core::project_settings_snapshot::ProjectSettingsSnapshot;
 use unstuck_run::runner::RunError;
-use unstuck_run::runner::pipeline::{PipelineSpec, RoleSelection};
+use unstuck_run::runner::pipeline::{PartialRunSelection, PipelineSpec};
 
 use super::resume;
 use super::run_result::report_pipeline_result;
@@ -198,12 +198,12 @@ fn selected_roles(
     args: &RunArgs,
     config: &Config,
     here: &Path,
-) -> Result<(PipelineSpec, RoleSelection)> {
+) -> Result<(PipelineSpec, PartialRunSelection)> {
     let mut plan = pipeline_from_config::build_plan(config, &args.options(), here)?;
     let selection = match (&args.only, &args.from) {
-        (Some(role), _) => RoleSelection::only(&mut plan, check_role(role, config)?),
-        (_, Some(role)) => RoleSelection::from(&mut plan, check_role(role, config)?),
-        _ => RoleSelection::default(),
+        (Some(role), _) => PartialRunSelection::only(&mut plan, check_role(role, config)?),
+        (_, Some(role)) => PartialRunSelection::from(&mut plan, check_role(role, config)?),
+        _ => PartialRunSelection::default(),
     };
     pipeline_from_config::check_task(&plan)?;
     Ok((plan, selection))

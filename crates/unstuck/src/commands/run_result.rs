@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use unstuck_core::event::RunFinished;
 use unstuck_core::money::round_usd;
-use unstuck_run::runner::{ChildExit, RunResult, write_atomically};
+use unstuck_run::runner::{AttemptProcessExit, RunResult, write_atomically};
 
 use crate::async_runtime;
 use crate::command_context::CommandContext;
@@ -25,7 +25,7 @@ pub(super) struct RunResultJson<'a> {
     end: RunFinished,
     success: bool,
     /// Exit status of the command's own process in its newest attempt.
-    child: Option<ChildExit>,
+    child: Option<AttemptProcessExit>,
 }
 
 /// Target of the JSON result.

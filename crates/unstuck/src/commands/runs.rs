@@ -8,7 +8,7 @@ use anyhow::Result;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use unstuck_core::views::{RunStatus, RunSummary};
-use unstuck_core::{Kind, Timestamp, duration};
+use unstuck_core::{FailureKind, Timestamp, duration};
 use unstuck_store::RunFilter;
 
 use crate::command_context::CommandContext;
@@ -47,7 +47,7 @@ pub(crate) struct RunsArgs {
 
     /// Only runs whose newest failure is of this kind
     #[arg(long, value_name = "KIND", add = shell_completion::kinds())]
-    kind: Option<Kind>,
+    kind: Option<FailureKind>,
 
     /// Only runs started within this period, such as 24h
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]

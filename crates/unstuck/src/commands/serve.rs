@@ -20,11 +20,11 @@ use tokio::sync::watch;
 use unstuck_core::{RetryPolicy, money};
 use unstuck_gateway::protocol::Protocol;
 use unstuck_gateway::{
-    Gateway, GatewayError, GatewaySettings, OnLoop, Secret, SessionEvent, Upstream,
+    Gateway, GatewayError, GatewaySessionEvent, GatewaySettings, OnLoop, Secret, Upstream,
 };
-use unstuck_run::process::StopRequest;
+use unstuck_run::process::AttemptStopRequest;
 use unstuck_web::WebState;
-use unstuck_web::auth::{RejectedTokenReport, Scope};
+use unstuck_web::auth::{PermissionScope, RejectedTokenReport};
 
 use super::exec::gateway_policy;
 use crate::command_context::CommandContext;
@@ -237,7 +237,7 @@ async fn serve(
         policy: policy_loader(args),
     })?;
     door.set_router(unstuck_web::router(Arc::clone(&web)));
-    let (stop, mut stopped) = watch::channel(StopRequest::Continue);
+    let (stop, mut stopped) = watch::channel(AttemptStopRequest::Continue);
     listen(stop, None)?;
     let listening = server_registry::register(gateway.address(), session.store);
     if let Some(file) = &args.port_file {
@@ -259,7 +259,7 @@ async fn serve(
         }
     };
     tokio::select! {
-        _ = stopped.wait_for(|stop| *stop != StopRequest::Continue) => {}
+        _ = stopped.wait_for(|stop| *stop != AttemptStopRequest::Continue) => {}
         () = follow_decisions(&gateway, &store) => {}
         () = telling => {}
     }
@@ -271,13 +271,13 @@ async fn serve(
     web.close_streams();
     let in_a_hurry = async {
         tokio::select! {
-            _ = stopped.wait_for(|stop| matches!(stop, StopRequest::Kill(_))) => return,
+            _ = stopped.wait_for(|stop| matches!(stop, AttemptStopRequest::Kill(_))) => return,
             () = tokio::time::sleep(SHUTDOWN_NOTICE_DELAY) => {}
         }
         teller.line("waiting up to 5 s for active calls; press Ctrl-C to abort them");
         // Cannot fail: the signal listener lives as long as this function.
         let _ = stopped
-            .wait_for(|stop| matches!(stop, StopRequest::Kill(_)))
+            .wait_for(|stop| matches!(stop, AttemptStopRequest::Kill(_)))
             .await;
     };
     drop(listening);
@@ -325,7 +325,7 @@ fn welcome(gateway: &Gateway, web: &WebState, needs_token: bool, out: &mut Outpu
         writeln!(
             out,
             "{BOLD}dashboard{BOLD:#}  {}",
-            web.create_login_link(Scope::Admin)?
+            web.create_login_link(PermissionScope::Admin)?
         )?;
         writeln!(out, "{DIM}The link works once, within 10 minutes.{DIM:#}")?;
     }
@@ -370,7 +370,7 @@ impl ServeLog {
         }
     }
 
-    fn report_notice(&mut self, notice: &SessionEvent) {
+    fn report_notice(&mut self, notice: &GatewaySessionEvent) {
         let name = session_label(&notice.session);
         self.line(&format!("{name}: {}", notice_line(&notice.kind)));
     }

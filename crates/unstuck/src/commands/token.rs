@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 use unstuck_store::StoreLocation;
-use unstuck_web::auth::{Scope, Token, TokenError, TokenStore};
+use unstuck_web::auth::{PermissionScope, TokenStore, TokenStoreError, WebTokenRecord};
 
 use crate::error_report::{error_with_hint, refusal};
 use crate::output::{BOLD, DIM, Output};
@@ -90,7 +90,7 @@ enum ScopeArg {
     Admin,
 }
 
-impl From<ScopeArg> for Scope {
+impl From<ScopeArg> for PermissionScope {
     fn from(allows: ScopeArg) -> Self {
         match allows {
             ScopeArg::Read => Self::Read,
@@ -224,7 +224,7 @@ fn list(json: bool, tokens: &TokenStore, out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-fn token_json(token: &Token) -> serde_json::Value {
+fn token_json(token: &WebTokenRecord) -> serde_json::Value {
     json!({
         "id": token.id,
         "scope": token.scope,
@@ -239,18 +239,18 @@ fn revoke(id: &str, tokens: &TokenStore, out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-fn with_hint(error: TokenError) -> anyhow::Error {
+fn with_hint(error: TokenStoreError) -> anyhow::Error {
     match &error {
-        TokenError::NotFound { .. } => {
+        TokenStoreError::NotFound { .. } => {
             refusal(error.to_string(), "`unstuck token list` lists the ids")
         }
-        TokenError::InsecurePermissions { .. } => {
+        TokenStoreError::InsecurePermissions { .. } => {
             error_with_hint(error.to_string(), "other users may have read it")
         }
-        TokenError::File { .. } => error_with_hint(
+        TokenStoreError::File { .. } => error_with_hint(
             error.to_string(),
             "make sure that you can write to the file and its directory",
         ),
-        TokenError::Randomness(_) => error.into(),
+        TokenStoreError::Randomness(_) => error.into(),
     }
 }

@@ -9,8 +9,8 @@ use unstuck_core::Timestamp;
 use unstuck_core::command_policy::sanitize;
 
 use unstuck_notify::{
-    DeliveryWorker, NotificationEvent, NotificationMessage, NotificationTarget, Subscription,
-    WebhookAddress,
+    DeliveryWorker, NotificationEvent, NotificationMessage, NotificationSubscription,
+    NotificationTarget, WebhookTarget,
 };
 use unstuck_store::{DeliveryResult, DeliveryState, OutboxFilter, OutboxMessage};
 
@@ -189,7 +189,7 @@ fn test(args: &TestArgs, config: &Config, out: &mut Output) -> Result<ExitCode> 
 }
 
 /// Builds a subscription for a URL from the command line, which may reach private networks.
-fn hook_for_url(url: &str, on: Option<EventChoice>, config: &Config) -> Subscription {
+fn hook_for_url(url: &str, on: Option<EventChoice>, config: &Config) -> NotificationSubscription {
     let configured = notifications::hooks(config).into_iter();
     let mut same = configured.filter_map(|hook| match hook.target {
         NotificationTarget::Address(address) if address.url.as_deref() == Some(url) => {
@@ -199,10 +199,10 @@ fn hook_for_url(url: &str, on: Option<EventChoice>, config: &Config) -> Subscrip
     });
     let address = same
         .next()
-        .unwrap_or_else(|| WebhookAddress::unsigned_json(url));
-    Subscription {
+        .unwrap_or_else(|| WebhookTarget::unsigned_json(url));
+    NotificationSubscription {
         event: on.map_or(NotificationEvent::Escalation, NotificationEvent::from),
-        target: NotificationTarget::Address(WebhookAddress {
+        target: NotificationTarget::Address(WebhookTarget {
             allow_private: true,
             ..address
         }),

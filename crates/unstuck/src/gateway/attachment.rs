@@ -9,7 +9,7 @@ use unstuck_core::event::{AttemptUsage, BudgetReached, LastApiCall};
 use unstuck_core::loop_detection::{LoopKind, LoopSignal};
 use unstuck_core::{Diagnosis, Timestamp};
 use unstuck_gateway::loop_detection::ApiLoopKind;
-use unstuck_gateway::{CallUsage, GatewaySession, SessionEvent};
+use unstuck_gateway::{CallUsage, GatewaySession, GatewaySessionEvent};
 use unstuck_run::runner::GatewayAttachment;
 
 use super::event_rendering::notice_line;
@@ -22,7 +22,7 @@ pub(super) struct PrivateGatewayAttachment {
     pub(super) session: Arc<GatewaySession>,
     /// Usage of its session before the attempt.
     pub(super) usage_before: CallUsage,
-    pub(super) notices: Receiver<SessionEvent>,
+    pub(super) notices: Receiver<GatewaySessionEvent>,
     /// If set, the attempt is ended when the agent is stuck in a loop.
     pub(super) ends_on_loop: bool,
     /// If set, exceeding a gateway budget creates an escalation.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use unstuck_core::event::{ApiCallOutcome, ApiCallRecord};
 use unstuck_core::{Event, RetryPolicy, Timestamp};
-use unstuck_gateway::{GatewaySession, LookupFuture, Recorder, SessionSetup};
-use unstuck_store::ProbeGrant;
+use unstuck_gateway::{GatewayRecorder, GatewaySession, GatewaySessionSetup, RecorderLookupFuture};
+use unstuck_store::ProbeClaimOutcome;
 
 /// Totals of the calls through a gateway.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -22,12 +22,12 @@ pub(crate) struct GatewayCallTotals {
 
 /// A recorder that counts calls before passing them on.
 pub(crate) struct CountingRecorder {
-    recorder: Arc<dyn Recorder>,
+    recorder: Arc<dyn GatewayRecorder>,
     counts: Mutex<GatewayCallTotals>,
 }
 
 impl CountingRecorder {
-    pub(crate) fn new(recorder: Arc<dyn Recorder>) -> Self {
+    pub(crate) fn new(recorder: Arc<dyn GatewayRecorder>) -> Self {
         Self {
             recorder,
             counts: Mutex::default(),
@@ -43,13 +43,13 @@ impl CountingRecorder {
     }
 }
 
-impl Recorder for CountingRecorder {
+impl GatewayRecorder for CountingRecorder {
     fn begin_session(
         &self,
         name: &str,
         client: Option<&str>,
         policy: &RetryPolicy,
-    ) -> SessionSetup {
+    ) -> GatewaySessionSetup {
         self.recorder.begin_session(name, client, policy)
     }
 
@@ -80,11 +80,14 @@ impl Recorder for CountingRecorder {
         upstream: &'a str,
         now: Timestamp,
         every: Duration,
-    ) -> LookupFuture<'a, ProbeGrant> {
+    ) -> RecorderLookupFuture<'a, ProbeClaimOutcome> {
         self.recorder.claim_probe(upstream, now, every)
     }
 
-    fn upstream_recovered_at<'a>(&'a self, upstream: &'a str) -> LookupFuture<'a, Timestamp> {
+    fn upstream_recovered_at<'a>(
+        &'a self,
+        upstream: &'a str,
+    ) -> RecorderLookupFuture<'a, Timestamp> {
         self.recorder.upstream_recovered_at(upstream)
     }
 

@@ -1,7 +1,7 @@
 //! Renders gateway events, one line each.
 
 use unstuck_core::RunId;
-use unstuck_gateway::SessionEventKind;
+use unstuck_gateway::GatewaySessionEventKind;
 
 use crate::output::{BOLD, GREEN, RED, YELLOW};
 use crate::sanitized_text::one_line;
@@ -10,10 +10,10 @@ use crate::sanitized_text::one_line;
 const MAX_EVIDENCE: usize = 100;
 
 /// Renders the line for an event.
-pub(crate) fn notice_line(what: &SessionEventKind) -> String {
+pub(crate) fn notice_line(what: &GatewaySessionEventKind) -> String {
     match what {
-        SessionEventKind::RetryRequested => "retrying now, as requested".to_owned(),
-        SessionEventKind::Retrying {
+        GatewaySessionEventKind::RetryRequested => "retrying now, as requested".to_owned(),
+        GatewaySessionEventKind::Retrying {
             diagnosis, reason, ..
         } => {
             let seen = one_line(&diagnosis.evidence.line, MAX_EVIDENCE);
@@ -27,33 +27,33 @@ pub(crate) fn notice_line(what: &SessionEventKind) -> String {
                 diagnosis.kind
             )
         }
-        SessionEventKind::Recovered { attempts } => {
+        GatewaySessionEventKind::Recovered { attempts } => {
             format!("{GREEN}API call recovered{GREEN:#} ({attempts} attempts)")
         }
-        SessionEventKind::GaveUp { diagnosis, reason } => format!(
+        GatewaySessionEventKind::GaveUp { diagnosis, reason } => format!(
             "{RED}API call failed permanently{RED:#}: {BOLD}{}{BOLD:#}: {reason}",
             diagnosis.kind
         ),
-        SessionEventKind::ModelSwitched { from, to } => {
+        GatewaySessionEventKind::ModelSwitched { from, to } => {
             format!("{BOLD}model {from} → {to}{BOLD:#}")
         }
-        SessionEventKind::UpstreamSkipped(passed) => {
+        GatewaySessionEventKind::UpstreamSkipped(passed) => {
             format!("{YELLOW}fallback{YELLOW:#} {passed}")
         }
-        SessionEventKind::LoopDetected(sign) => {
+        GatewaySessionEventKind::LoopDetected(sign) => {
             format!("{YELLOW}loop detected{YELLOW:#}: {}", sign.sentence)
         }
-        SessionEventKind::Held {
+        GatewaySessionEventKind::Held {
             escalation: question,
             answer,
         } => format!(
             "{YELLOW}requests are blocked{YELLOW:#}: {BOLD}unstuck {answer} {question}{BOLD:#} unblocks them \
              (details: `unstuck inbox`)"
         ),
-        SessionEventKind::BudgetExhausted { sentence } => {
+        GatewaySessionEventKind::BudgetExhausted { sentence } => {
             format!("{RED}{sentence}{RED:#}; further calls are refused")
         }
-        SessionEventKind::CostUnknown { sentence } => {
+        GatewaySessionEventKind::CostUnknown { sentence } => {
             format!("{YELLOW}calls not counted in any budget{YELLOW:#}: {sentence}")
         }
     }

@@ -4,7 +4,7 @@
 use unstuck_core::Classifier;
 use unstuck_core::decision::ModelCatalog;
 use unstuck_core::knowledge::{DiagnosisKnowledge, KnowledgeError, RecoveryKnowledge};
-use unstuck_gateway::KnowledgeSource;
+use unstuck_gateway::GatewayKnowledgeProvider;
 
 use crate::config::Config;
 
@@ -34,7 +34,7 @@ impl GatewayKnowledge {
     }
 }
 
-impl KnowledgeSource for GatewayKnowledge {
+impl GatewayKnowledgeProvider for GatewayKnowledge {
     fn classifier(&self) -> &Classifier {
         match &self.custom {
             Some((classifier, _)) => classifier,

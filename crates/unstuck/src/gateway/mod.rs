@@ -21,7 +21,7 @@ pub(crate) use upstreams::{from_config, from_flag};
 use std::io::Write;
 use std::sync::Arc;
 
-use unstuck_gateway::{NotificationBuilderFn, RecorderOptions, StoreRecorder};
+use unstuck_gateway::{NotificationBuilderFn, StoreRecorder, StoreRecorderOptions};
 use unstuck_run::runner::{NotificationBuilder, current_owner};
 use unstuck_store::Store;
 
@@ -37,7 +37,7 @@ pub(crate) fn store_recorder(
     let announce = |hooks: ConfiguredNotifier| -> Box<NotificationBuilderFn> {
         Box::new(move |run, events, at| hooks.notifications_for(run, events, at))
     };
-    let options = RecorderOptions {
+    let options = StoreRecorderOptions {
         build_messages: notifying.map(announce),
         project,
         knowledge: env!("CARGO_PKG_VERSION").to_owned(),

@@ -14,7 +14,9 @@ use anyhow::{Context, Result};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use unstuck_config::section::{OnBudgetReached, OnLoop};
-use unstuck_core::agent::{Agent, Agents, CommandThroughGateway, CustomApiAddressSign, Invocation};
+use unstuck_core::agent::{
+    Agent, Agents, CommandThroughGateway, CustomApiAddressSign, ParsedAgentCommandLine,
+};
 use unstuck_core::decision::ModelSwitchReason;
 use unstuck_core::event::{BudgetScope, BudgetUnit};
 use unstuck_core::money::BudgetRaises;
@@ -22,9 +24,10 @@ use unstuck_core::{Event, EventRecord};
 use unstuck_files::read_named_text;
 use unstuck_gateway::protocol::Protocol;
 use unstuck_gateway::{
-    CallUsage, Gateway, GatewayError, GatewaySession, GatewaySettings, RunBudget, SessionSetup,
+    CallUsage, Gateway, GatewayError, GatewaySession, GatewaySessionSetup, GatewaySettings,
+    RemainingRunBudget,
 };
-use unstuck_run::runner::{AttemptInfo, GatewayAttachment, GoBetween};
+use unstuck_run::runner::{GatewayAttachment, GoBetween, UpcomingAttemptInfo};
 use unstuck_store::Store;
 
 use super::attachment::{PrivateGatewayAttachment, UnattachedAttempt};
@@ -81,7 +84,7 @@ pub(crate) struct PrivateGateway<'a> {
     store: &'a Store,
     running: OnceCell<Result<GatewayThread, String>>,
     /// Remaining budget of the run.
-    run_budget: Arc<RunBudget>,
+    run_budget: Arc<RemainingRunBudget>,
     active_attempts: RefCell<Vec<ActiveAttempt>>,
 }
 
@@ -115,7 +118,7 @@ impl<'a> PrivateGateway<'a> {
     /// one.
     fn wiring_for(
         &self,
-        errand: &AttemptInfo<'_>,
+        errand: &UpcomingAttemptInfo<'_>,
         url: &str,
     ) -> Option<(&Agent, CommandThroughGateway)> {
         let any = self.agents.get("command")?;
@@ -158,7 +161,7 @@ impl<'a> PrivateGateway<'a> {
     }
 
     /// Returns the protocols that a program seems to use, judging by its environment.
-    fn used_protocols(&self, errand: &AttemptInfo<'_>) -> Vec<Protocol> {
+    fn used_protocols(&self, errand: &UpcomingAttemptInfo<'_>) -> Vec<Protocol> {
         let is_own = |name: &str| errand.env.iter().any(|(own, _)| own == name);
         let is_set = |name: &str| self.env.contains_key(name) || is_own(name);
         let keys = KEY_VARIABLES.into_iter().filter(|(name, _)| is_set(name));
@@ -203,7 +206,7 @@ impl<'a> PrivateGateway<'a> {
     fn ensure_running(
         &self,
         agent: &Agent,
-        errand: &AttemptInfo<'_>,
+        errand: &UpcomingAttemptInfo<'_>,
     ) -> Result<&GatewayThread, &str> {
         let start = || {
             if let Some(file) = self.config.ignored_upstreams() {
@@ -231,7 +234,7 @@ impl<'a> PrivateGateway<'a> {
         &self,
         running: &GatewayThread,
         gateway: &Gateway,
-        errand: &AttemptInfo<'_>,
+        errand: &UpcomingAttemptInfo<'_>,
     ) -> Arc<GatewaySession> {
         let past = running.prior_events(self.store, errand);
         let session = match gateway.session(errand.session.as_str()) {
@@ -250,10 +253,10 @@ impl<'a> PrivateGateway<'a> {
     fn begin_session(
         &self,
         gateway: &Gateway,
-        errand: &AttemptInfo<'_>,
+        errand: &UpcomingAttemptInfo<'_>,
         past: &PriorRun,
     ) -> Arc<GatewaySession> {
-        let session = gateway.register(SessionSetup {
+        let session = gateway.register(GatewaySessionSetup {
             name: errand.session.as_str().to_owned(),
             run: errand.run.clone(),
             session: errand.session.clone(),
@@ -280,7 +283,7 @@ impl<'a> PrivateGateway<'a> {
     fn approved_extra(
         &self,
         gateway: &Gateway,
-        errand: &AttemptInfo<'_>,
+        errand: &UpcomingAttemptInfo<'_>,
         past: &PriorRun,
     ) -> (Option<f64>, Option<f64>) {
         let (budgets, now) = (gateway.budgets(), clock::now().at);
@@ -296,7 +299,11 @@ impl<'a> PrivateGateway<'a> {
     }
 
     /// Tracks the run budget of an attempt, shared with the other active attempts of the run.
-    fn track_run_budget(&self, session: &Arc<GatewaySession>, errand: &AttemptInfo<'_>) -> Arc<()> {
+    fn track_run_budget(
+        &self,
+        session: &Arc<GatewaySession>,
+        errand: &UpcomingAttemptInfo<'_>,
+    ) -> Arc<()> {
         let token = Arc::new(());
         let mut under_way = self.active_attempts.borrow_mut();
         under_way
@@ -346,8 +353,8 @@ impl<'a> PrivateGateway<'a> {
 
     /// True if an attempt is ended when its agent is stuck in a loop. Not for interactive agents, and not if the model
     /// is told instead.
-    fn ends_on_loop(&self, errand: &AttemptInfo<'_>) -> bool {
-        let headless = |agent| Invocation::parse(agent, errand.command).is_headless();
+    fn ends_on_loop(&self, errand: &UpcomingAttemptInfo<'_>) -> bool {
+        let headless = |agent| ParsedAgentCommandLine::parse(agent, errand.command).is_headless();
         let alone = errand.is_role || errand.agent.is_some_and(headless);
         let is_told = self.config.gateway().on_loop == OnLoop::Note;
         alone && !is_told && self.config.stuck().enabled
@@ -355,7 +362,7 @@ impl<'a> PrivateGateway<'a> {
 }
 
 impl GoBetween for PrivateGateway<'_> {
-    fn attach(&self, errand: &AttemptInfo<'_>) -> Option<Box<dyn GatewayAttachment>> {
+    fn attach(&self, errand: &UpcomingAttemptInfo<'_>) -> Option<Box<dyn GatewayAttachment>> {
         // With the policy off there is no gateway, so that the agent keeps its own retries.
         if !errand.policy.enabled || self.is_behind_gateway() {
             return None;
@@ -439,7 +446,7 @@ impl GatewayThread {
     }
 
     /// Returns the events of the run before this attempt.
-    fn prior_events(&self, store: &Store, errand: &AttemptInfo<'_>) -> PriorRun {
+    fn prior_events(&self, store: &Store, errand: &UpcomingAttemptInfo<'_>) -> PriorRun {
         let (store, run) = (store.clone(), errand.run.clone());
         let session = errand.session.clone();
         let (send, past) = mpsc::channel();

@@ -9,8 +9,8 @@ use unstuck_config::section::{
 use unstuck_core::RetryPolicy;
 use unstuck_gateway::loop_detection::LoopDetectionLimits;
 use unstuck_gateway::{
-    Budgets, GatewaySettings, LoopHandling, NetworkSettings, OnLoop, StreamMode, TimeLimits,
-    Upstream,
+    GatewayBudgetSettings, GatewaySettings, GatewayTimeLimits, LoopHandling, OnLoop,
+    ProxyAndCertificateSettings, StreamMode, Upstream,
 };
 
 use crate::environment_variables::{network_probe, variable};
@@ -39,7 +39,7 @@ pub(crate) fn gateway_settings(
         action: on_loop(section.on_loop),
         ..LoopHandling::default()
     };
-    settings.budgets = Budgets {
+    settings.budgets = GatewayBudgetSettings {
         session: section.budgets.session,
         day: section.budgets.day,
         escalates: section.budgets.on_reached == OnBudgetReached::Ask,
@@ -48,13 +48,13 @@ pub(crate) fn gateway_settings(
 }
 
 /// Returns the network settings from the standard proxy and CA variables.
-fn network_settings() -> NetworkSettings {
+fn network_settings() -> ProxyAndCertificateSettings {
     let either = |upper: &str, lower: &str| variable(upper).or_else(|| variable(lower));
     let all = || either("ALL_PROXY", "all_proxy");
     let folders = variable("SSL_CERT_DIR").unwrap_or_default();
     let folders = std::env::split_paths(&folders).filter(|path| !path.as_os_str().is_empty());
     let file = variable("SSL_CERT_FILE").map(PathBuf::from);
-    NetworkSettings {
+    ProxyAndCertificateSettings {
         http_proxy: either("HTTP_PROXY", "http_proxy").or_else(all),
         https_proxy: either("HTTPS_PROXY", "https_proxy").or_else(all),
         no_proxy: either("NO_PROXY", "no_proxy").unwrap_or_default(),
@@ -66,8 +66,8 @@ fn network_settings() -> NetworkSettings {
     }
 }
 
-fn time_limits(section: &GatewayTimeouts) -> TimeLimits {
-    TimeLimits {
+fn time_limits(section: &GatewayTimeouts) -> GatewayTimeLimits {
+    GatewayTimeLimits {
         connect: section.connect,
         response: section.response,
         whole: section.whole,
@@ -99,10 +99,10 @@ fn watch_limits(section: &GatewayLoopLimits) -> LoopDetectionLimits {
 }
 
 /// Converts the stream mode of the configuration.
-pub(super) fn stream_mode(section: section::StreamMode) -> StreamMode {
+pub(super) fn stream_mode(section: section::StreamForwardingMode) -> StreamMode {
     match section {
-        section::StreamMode::Direct => StreamMode::Direct,
-        section::StreamMode::Buffered => StreamMode::Buffered,
+        section::StreamForwardingMode::Direct => StreamMode::Direct,
+        section::StreamForwardingMode::Buffered => StreamMode::Buffered,
     }
 }
 
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn configuration_defaults_equal_gateway_defaults() {
         let section = GatewaySection::default();
-        assert_eq!(time_limits(&section.timeouts), TimeLimits::default());
+        assert_eq!(time_limits(&section.timeouts), GatewayTimeLimits::default());
         assert_eq!(watch_limits(&section.watch), LoopDetectionLimits::default());
         let (own, of_section) = (
             GatewaySettings::new(Vec::new()),

@@ -5,10 +5,10 @@ use std::time::Duration;
 use unstuck_core::Event;
 use unstuck_core::EventRecord;
 use unstuck_core::decision::ModelSwitchReason;
-use unstuck_core::event::{EscalationResolved, ModelSwitched, WaitEndCause, WaitEnded};
+use unstuck_core::event::{EarlyWaitEndCause, EscalationResolved, ModelSwitched, WaitEnded};
 use unstuck_gateway::Gateway;
 use unstuck_store::{
-    CostGroupBy, CostSummary, EventFilter, EventOrder, LogOffset, SpendingQuery, Store,
+    CostGroupBy, CostSummary, EventFilter, EventLogOffset, EventOrder, SpendingQuery, Store,
 };
 
 use crate::clock;
@@ -52,14 +52,14 @@ fn decision_filter() -> EventFilter {
     }
 }
 
-async fn newest_offset(store: &Store) -> LogOffset {
+async fn newest_offset(store: &Store) -> EventLogOffset {
     let filter = EventFilter {
         order: EventOrder::NewestFirst,
         limit: Some(1),
         ..decision_filter()
     };
     let page = store.events(&filter).await;
-    page.map_or(LogOffset::default(), |page| page.last)
+    page.map_or(EventLogOffset::default(), |page| page.last)
 }
 
 fn apply_model_switch(gateway: &Gateway, moved: &ModelSwitched) {
@@ -78,7 +78,7 @@ fn apply_model_switch(gateway: &Gateway, moved: &ModelSwitched) {
 
 /// Retries the held calls of the session whose wait a person has ended.
 fn retry_held_calls(gateway: &Gateway, recorded: &EventRecord, ended: &WaitEnded) {
-    if ended.by != WaitEndCause::Person {
+    if ended.by != EarlyWaitEndCause::Person {
         return;
     }
     for session in gateway.sessions() {

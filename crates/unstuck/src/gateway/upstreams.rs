@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use unstuck_config::section::{GatewaySection, GatewayUpstream, MissingUpstreamFeature};
+use unstuck_config::section::{GatewaySection, GatewayUpstreamSection, MissingUpstreamFeature};
 use unstuck_core::agent::{Agent, Agents};
 use unstuck_gateway::protocol::Protocol;
-use unstuck_gateway::{GatewayError, Secret, UnsupportedFeatures, Upstream};
+use unstuck_gateway::{GatewayError, Secret, Upstream, UpstreamUnsupportedFeatures};
 
 use super::settings::stream_mode;
 use crate::environment_variables;
@@ -37,7 +37,11 @@ pub(crate) fn from_config(section: &GatewaySection, protocol: Protocol) -> Resul
         .collect()
 }
 
-fn configured_upstream(protocol: Protocol, at: usize, one: &GatewayUpstream) -> Result<Upstream> {
+fn configured_upstream(
+    protocol: Protocol,
+    at: usize,
+    one: &GatewayUpstreamSection,
+) -> Result<Upstream> {
     let usual = match at {
         0 => protocol.name().to_owned(),
         _ => format!("{}-{}", protocol.name(), at + 1),
@@ -54,7 +58,7 @@ fn configured_upstream(protocol: Protocol, at: usize, one: &GatewayUpstream) -> 
         upstream.key = Some(Secret::new(key));
     }
     upstream.models.clone_from(&one.models);
-    upstream.missing = UnsupportedFeatures {
+    upstream.missing = UpstreamUnsupportedFeatures {
         tools: one.missing.contains(&MissingUpstreamFeature::Tools),
         vision: one.missing.contains(&MissingUpstreamFeature::Vision),
         prefill: one.missing.contains(&MissingUpstreamFeature::Prefill),

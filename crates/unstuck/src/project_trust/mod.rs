@@ -11,10 +11,10 @@ pub(crate) use trust_prompt::{ask_trust, confirm};
 use std::path::Path;
 
 use unstuck_config::ProjectTrust;
-use unstuck_core::watched_files::AcceptedFileParts;
+use unstuck_core::watched_files::WatchedFileBaseline;
 use unstuck_repair::project_dir::ProjectRoot;
 use unstuck_repair::trust::TrustStore;
-use unstuck_repair::watched_files::{CommittedFiles, NoCommits, WatchedFiles};
+use unstuck_repair::watched_files::{LastCommitFiles, NoCommits, WatchedFilesChecker};
 use unstuck_run::blobs::content_hash;
 use unstuck_run::nested_run_detection::detect_nested_run;
 use unstuck_run::worktree::CommittedTree;
@@ -51,7 +51,7 @@ pub(crate) fn untrusted_notice(config: &Config, project: &Path) -> Option<String
 }
 
 /// Returns the accepted watched files of a project.
-pub(crate) fn accepted_files(project: &Path) -> AcceptedFileParts {
+pub(crate) fn accepted_files(project: &Path) -> WatchedFileBaseline {
     trust_store()
         .map(|trust| trust.accepted_files(project))
         .unwrap_or_default()
@@ -62,19 +62,19 @@ pub(crate) fn accepted_files(project: &Path) -> AcceptedFileParts {
 pub(crate) fn files_at_start(
     config: &Config,
     project: Option<&Path>,
-    committed: &dyn CommittedFiles,
-) -> AcceptedFileParts {
+    committed: &dyn LastCommitFiles,
+) -> WatchedFileBaseline {
     let Some(project) = project.filter(|_| config.trusts_projects()) else {
-        return AcceptedFileParts::default();
+        return WatchedFileBaseline::default();
     };
     let section = config.repair_policy(ProjectTrust::Trusted);
     let (Some(section), Ok(root)) = (section, ProjectRoot::open(project)) else {
-        return AcceptedFileParts::default();
+        return WatchedFileBaseline::default();
     };
     if committed.contents(&[]).is_none() && accepted_files(project).is_empty() {
-        WatchedFiles::new(&root, committed).baseline(&section.auto_approve)
+        WatchedFilesChecker::new(&root, committed).baseline(&section.auto_approve)
     } else {
-        AcceptedFileParts::default()
+        WatchedFileBaseline::default()
     }
 }
 
@@ -89,7 +89,7 @@ pub(crate) fn agent_evidence() -> Option<String> {
 }
 
 /// Returns the project's files at the last commit before the start; later commits of agents are not accepted.
-pub(crate) fn committed_files(project: Option<&Path>) -> Box<dyn CommittedFiles> {
+pub(crate) fn committed_files(project: Option<&Path>) -> Box<dyn LastCommitFiles> {
     match project.map(CommittedTree::at_head) {
         Some(Ok(head)) => Box::new(head),
         _ => Box::new(NoCommits),

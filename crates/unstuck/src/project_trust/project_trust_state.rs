@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use unstuck_config::section::RepairPolicySection;
 use unstuck_config::{ProjectRepairPolicy, ProjectTrust, RepairPolicyChange, diff_policies};
 use unstuck_core::command_policy::sanitize;
-use unstuck_core::watched_files::AcceptedFileParts;
+use unstuck_core::watched_files::WatchedFileBaseline;
 use unstuck_repair::trust::{TrustStatus, TrustStore, TrustedRepairPolicy};
 
 use super::trust_store;
@@ -116,7 +116,7 @@ impl<'c> ProjectWithTrustRecord<'c> {
     }
 
     /// Records trust in the repair rules and the current watched files.
-    pub(crate) fn accept(&self, files: AcceptedFileParts) -> Result<()> {
+    pub(crate) fn accept(&self, files: WatchedFileBaseline) -> Result<()> {
         let said = self.config.project_recovery();
         let trusted = said.map(|said| TrustedRepairPolicy {
             hash: said.hash(),

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde::Serialize;
-use unstuck_config::section::{OnUnlistedCommand, RepairPolicySection, Sandbox};
+use unstuck_config::section::{OnUnlistedCommand, RepairPolicySection, SandboxModeSetting};
 use unstuck_config::{RepairPolicyChange, lint_approval};
 use unstuck_core::command_policy::{sanitize, sanitize_command};
-use unstuck_core::watched_files::AcceptedFileParts;
+use unstuck_core::watched_files::WatchedFileBaseline;
 use unstuck_repair::project_dir::ProjectRoot;
-use unstuck_repair::watched_files::{ChangedWatchedFile, WatchedFiles};
+use unstuck_repair::watched_files::{UnacceptedWatchedFile, WatchedFilesChecker};
 use unstuck_run::worktree::open_committed_files;
 
 use super::ProjectWithTrustRecord;
@@ -28,11 +28,11 @@ pub(crate) struct TrustContents {
     pub(crate) warnings: Vec<String>,
     /// Watched files in their current state.
     #[serde(skip)]
-    pub(crate) baseline: AcceptedFileParts,
+    pub(crate) baseline: WatchedFileBaseline,
     /// Names of the watched files.
     pub(crate) files: Vec<String>,
     /// Watched files that differ from both the committed and the accepted versions.
-    pub(crate) changed: Vec<ChangedWatchedFile>,
+    pub(crate) changed: Vec<UnacceptedWatchedFile>,
 }
 
 impl TrustContents {
@@ -44,10 +44,10 @@ impl TrustContents {
         let root = ProjectRoot::open(&project.root)?;
         let head = open_committed_files(&project.root);
         let accepted = super::accepted_files(&project.root);
-        let files = WatchedFiles::new(&root, head.as_ref());
+        let files = WatchedFilesChecker::new(&root, head.as_ref());
         let baseline = files.baseline(&section.auto_approve);
         let files = files.with_baseline(&accepted);
-        let mut changed: Vec<ChangedWatchedFile> = Vec::new();
+        let mut changed: Vec<UnacceptedWatchedFile> = Vec::new();
         for command in &section.auto_approve {
             for file in files.check(command, Path::new("")).changed {
                 if !changed.contains(&file) {
@@ -145,9 +145,9 @@ pub(crate) fn allowed_lines(section: &RepairPolicySection) -> Vec<String> {
 
 fn confinement_text(section: &RepairPolicySection) -> String {
     let sandbox = match section.sandbox {
-        Sandbox::Required => "only in a sandbox",
-        Sandbox::BestEffort => "in a sandbox if available",
-        Sandbox::Off => "without a sandbox",
+        SandboxModeSetting::Required => "only in a sandbox",
+        SandboxModeSetting::BestEffort => "in a sandbox if available",
+        SandboxModeSetting::Off => "without a sandbox",
     };
     let network = if section.network {
         "with network access"

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use unstuck_core::duration::HumanDuration;
 use unstuck_core::event::{
-    AttemptFailed, AttemptStarted, Event, RunFinished, RunOutcome, WaitEndCause, WaitStarted,
+    AttemptFailed, AttemptStarted, EarlyWaitEndCause, Event, RunFinished, RunOutcome, WaitStarted,
 };
 use unstuck_core::session_state::NextSessionStep;
-use unstuck_core::{Kind, SessionState};
+use unstuck_core::{FailureKind, SessionState};
 
 use crate::clock;
 use crate::output::{BOLD, GREEN, RED, YELLOW};
@@ -23,7 +23,7 @@ pub(super) fn event_lines(event: &Event, recovery: &SessionState, option: &str) 
         Event::RunResumed(resumed) => resumed_lines(&resumed.stop_reason, recovery),
         Event::AttemptStarted(attempt) => attempt_started_line(attempt).into_iter().collect(),
         // An exit code that is a result rather than a failure needs no line.
-        Event::AttemptFailed(attempt) if attempt.diagnosis.kind == Kind::None => Vec::new(),
+        Event::AttemptFailed(attempt) if attempt.diagnosis.kind == FailureKind::None => Vec::new(),
         Event::AttemptFailed(attempt) => vec![attempt_failed_line(attempt)],
         Event::EscalationOpened(asked) if is_waiting_for_human(recovery) => {
             let mut lines = escalation_lines(&asked.reason, recovery, option);
@@ -58,10 +58,10 @@ pub(super) fn reread_cost_text(wait: &WaitStarted) -> Option<String> {
     Some(format!("continuing the conversation afterwards: {cost}"))
 }
 
-fn wait_ended_text(by: WaitEndCause) -> &'static str {
+fn wait_ended_text(by: EarlyWaitEndCause) -> &'static str {
     match by {
-        WaitEndCause::Network => "network is back; continuing",
-        WaitEndCause::Person => "retrying now, as requested",
+        EarlyWaitEndCause::Network => "network is back; continuing",
+        EarlyWaitEndCause::Person => "retrying now, as requested",
     }
 }
 
@@ -116,7 +116,7 @@ fn exit_text(attempt: &AttemptFailed) -> String {
     match (&end.limit, end.signal, end.exit_code) {
         (Some(limit), ..) if limit == "idle_timeout" => "no output for too long".to_owned(),
         (Some(_), ..) => "timed out".to_owned(),
-        _ if attempt.diagnosis.kind == Kind::EmptyOutput => {
+        _ if attempt.diagnosis.kind == FailureKind::EmptyOutput => {
             "exited without producing output".to_owned()
         }
         (_, Some(signal), _) => format!("killed by signal {signal}"),
@@ -173,7 +173,7 @@ fn with_command(told: String, command: &str, option: &str) -> Vec<String> {
 
 fn is_passed_through(recovery: &SessionState) -> bool {
     let failed = recovery.last_failure();
-    failed.is_some_and(|failed| failed.diagnosis.kind == Kind::None)
+    failed.is_some_and(|failed| failed.diagnosis.kind == FailureKind::None)
 }
 
 fn escalation_lines(reason: &str, recovery: &SessionState, option: &str) -> Vec<String> {

@@ -33,12 +33,15 @@ use unstuck_core::repair::RepairCatalog;
 use unstuck_core::{Classifier, RunId};
 use unstuck_run::blobs::{BlobError, content_hash};
 use unstuck_run::clock::Clock;
-use unstuck_run::process::{ReaperProgram, Stdin, StopRequest};
-use unstuck_run::runner::pipeline::{PipelineRunner, PipelineSpec, ResumeOptions, RoleSelection};
+use unstuck_run::process::{AttemptStopRequest, ReaperProgram, Stdin};
+use unstuck_run::runner::pipeline::{
+    PartialRunSelection, PipelineResumeOptions, PipelineRunner, PipelineSpec,
+};
 use unstuck_run::runner::{
-    ChildSupervisorPool, GoBetween, NotificationBuilder, RepairCatalogSource, RepairCoordinator,
-    RepairSettings, ResumedSettings, RunError, RunKnowledgeBase, RunKnowledgeSource, RunReporter,
-    RunRequest, RunResult, SessionReporter, SessionRunner, SharedRepairContext, clear_stop_request,
+    ChildSupervisorPool, GoBetween, NotificationBuilder, PipelineReporter, RepairCatalogProvider,
+    RepairCoordinator, RepairSettings, ResumedSettings, RunError, RunKnowledgeBase,
+    RunKnowledgeProvider, RunRequest, RunResult, SessionReporter, SessionRunner,
+    SharedRepairContext, clear_stop_request,
 };
 use unstuck_store::{Store, StoreLocation};
 
@@ -59,7 +62,7 @@ use crate::project_trust;
 enum RunTask<'a> {
     Start(Box<RunRequest>, &'a mut dyn SessionReporter),
     Resume(CommandRunToResume, &'a mut dyn SessionReporter),
-    Pipeline(Box<PipelineTask<'a>>, &'a mut dyn RunReporter),
+    Pipeline(Box<PipelineTask<'a>>, &'a mut dyn PipelineReporter),
 }
 
 impl RunTask<'_> {
@@ -154,9 +157,9 @@ pub(crate) struct PipelineTask<'a> {
 /// The way in which a pipeline is started.
 pub(crate) enum PipelineStartMode {
     /// From the beginning.
-    Start(RoleSelection),
+    Start(PartialRunSelection),
     /// Resume from where it stopped.
-    Resume(RunId, ResumeOptions),
+    Resume(RunId, PipelineResumeOptions),
 }
 
 /// The user's knowledge, and the standard input.
@@ -197,7 +200,7 @@ impl<'a> ConfiguredKnowledge<'a> {
     }
 }
 
-impl RunKnowledgeSource for ConfiguredKnowledge<'_> {
+impl RunKnowledgeProvider for ConfiguredKnowledge<'_> {
     fn classifier(&self) -> &Classifier {
         self.config.classifier_or_built_in()
     }
@@ -225,7 +228,7 @@ impl RunKnowledgeSource for ConfiguredKnowledge<'_> {
     }
 }
 
-impl RepairCatalogSource for ConfiguredKnowledge<'_> {
+impl RepairCatalogProvider for ConfiguredKnowledge<'_> {
     fn catalog(&self) -> &RepairCatalog {
         self.config.repair_catalog_or_built_in()
     }
@@ -419,7 +422,7 @@ fn run_task_in_store(
         let courier = notifying
             .is_some()
             .then(|| NotificationDeliveryTask::start(&store));
-        let (stop, stopped) = watch::channel(StopRequest::Continue);
+        let (stop, stopped) = watch::channel(AttemptStopRequest::Continue);
         signals::listen(stop, supervisors.signal_sender())?;
         let (environment, newest) = (environment_variables::all_os(), Cell::new(None));
         let surveyed = OnceCell::new();
@@ -498,9 +501,9 @@ struct Around<'a> {
     store: &'a Store,
     redactor: &'a Redactor,
     supervisors: &'a ChildSupervisorPool,
-    known: &'a dyn RunKnowledgeSource,
+    known: &'a dyn RunKnowledgeProvider,
     state: &'a Path,
-    stop: watch::Receiver<StopRequest>,
+    stop: watch::Receiver<AttemptStopRequest>,
     workshop: SharedRepairContext<'a>,
     repairer: Option<RepairCoordinator<'a>>,
     patience: &'a EscalationDeadlinePolicy,
@@ -587,7 +590,7 @@ impl<'a> Around<'a> {
 
     fn conductor(
         &self,
-        reporter: &'a mut dyn RunReporter,
+        reporter: &'a mut dyn PipelineReporter,
         plan: PipelineSpec,
         reload: &'a dyn Fn(Option<&ProjectSettingsSnapshot>) -> Result<PipelineSpec, String>,
         draws: &'a mut dyn FnMut() -> RandomDraw,

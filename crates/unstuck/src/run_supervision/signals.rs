@@ -3,23 +3,25 @@
 use anyhow::Result;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
-use unstuck_run::process::{ChildSignalSender, IgnoredSignals, StopRequest, StopRequestSignal};
+use unstuck_run::process::{
+    AttemptStopRequest, ChildSignalSender, IgnoredSignals, StopRequestUnixSignal,
+};
 
 /// Signals that are forwarded to the child.
 const FORWARDED: [SignalKind; 2] = [SignalKind::user_defined1(), SignalKind::user_defined2()];
 
 /// Signals that request a stop.
-const STOP_SIGNALS: [(SignalKind, StopRequestSignal); 3] = [
-    (SignalKind::interrupt(), StopRequestSignal::Interrupt),
-    (SignalKind::terminate(), StopRequestSignal::Terminate),
-    (SignalKind::hangup(), StopRequestSignal::HangUp),
+const STOP_SIGNALS: [(SignalKind, StopRequestUnixSignal); 3] = [
+    (SignalKind::interrupt(), StopRequestUnixSignal::Interrupt),
+    (SignalKind::terminate(), StopRequestUnixSignal::Terminate),
+    (SignalKind::hangup(), StopRequestUnixSignal::HangUp),
 ];
 
 /// Listens for signals as long as the runtime lives.
 ///
 /// An ignored signal stays ignored: `nohup` and background jobs of `sh` rely on it.
 pub(crate) fn listen(
-    stop: watch::Sender<StopRequest>,
+    stop: watch::Sender<AttemptStopRequest>,
     child: Option<ChildSignalSender>,
 ) -> Result<()> {
     let ignored = IgnoredSignals::now();
@@ -44,8 +46,8 @@ pub(crate) fn listen(
 
 async fn stop_on(
     mut signal: Signal,
-    cause: StopRequestSignal,
-    stop: std::sync::Arc<watch::Sender<StopRequest>>,
+    cause: StopRequestUnixSignal,
+    stop: std::sync::Arc<watch::Sender<AttemptStopRequest>>,
 ) {
     while signal.recv().await.is_some() {
         stop.send_modify(|stop| *stop = stop.escalate_stop(cause));

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use unstuck_core::RunId;
 use unstuck_run::runner::SessionReporter;
-use unstuck_store::{Append, RunFilter, Store, StoreError, StoreLocation, StoreOptions};
+use unstuck_store::{RunEventBatch, RunFilter, Store, StoreError, StoreLocation, StoreOptions};
 
 use crate::event_spill;
 
@@ -84,7 +84,7 @@ impl SubstituteStore {
         for moment in events.chunk_by(|one, next| one.at == next.at) {
             if let Some(first) = moment.first() {
                 let events = moment.iter().map(|recorded| recorded.event.clone());
-                to.append(Append::new(run.clone(), first.at, events))
+                to.append(RunEventBatch::new(run.clone(), first.at, events))
                     .await?;
             }
         }

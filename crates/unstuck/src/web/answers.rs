@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use unstuck_core::event::RunId;
-use unstuck_store::{EscalationFilter, EscalationRow, EscalationStatus};
-use unstuck_web::commands::{AnswerEscalation, CommandError};
-use unstuck_web::model::AnswerResult;
+use unstuck_store::{EscalationFilter, EscalationRow, EscalationStatusFilter};
+use unstuck_web::commands::{AnswerEscalation, WebCommandError};
+use unstuck_web::model::EscalationAnswerResponse;
 
 use super::resume_guard::ResumeGuard;
 use super::{Desk, Doer, actor_name};
@@ -17,13 +17,13 @@ use crate::unstuck_subprocess;
 pub(super) async fn answer_escalation(
     doer: &Doer,
     given: AnswerEscalation,
-) -> Result<AnswerResult, CommandError> {
+) -> Result<EscalationAnswerResponse, WebCommandError> {
     doer.0.refuse_agents()?;
     let mut question = find_escalation(doer, &given.escalation).await?;
     if let Some(hash) = given.hash
         && hash != question.request.details.hash
     {
-        return Err(CommandError::Stale(format!(
+        return Err(WebCommandError::Stale(format!(
             "request {} changed since it was shown; review it again",
             given.escalation
         )));
@@ -52,7 +52,7 @@ pub(super) async fn answer_escalation(
             })
         })
         .await?;
-    Ok(AnswerResult {
+    Ok(EscalationAnswerResponse {
         escalation: find_escalation(doer, &given.escalation).await?.into(),
         next_action: doing,
     })
@@ -84,13 +84,16 @@ pub(super) fn resume_run(
 }
 
 /// Finds the escalation with this id.
-pub(super) async fn find_escalation(doer: &Doer, id: &str) -> Result<EscalationRow, CommandError> {
+pub(super) async fn find_escalation(
+    doer: &Doer,
+    id: &str,
+) -> Result<EscalationRow, WebCommandError> {
     let filter = EscalationFilter {
         prefix: Some(id.to_owned()),
-        status: EscalationStatus::Any,
+        status: EscalationStatusFilter::Any,
         ..EscalationFilter::default()
     };
     let found = doer.0.store.escalations(&filter).await?;
     let found = found.into_iter().find(|one| one.request.id == id);
-    found.ok_or_else(|| CommandError::NotFound(format!("request `{id}` not found")))
+    found.ok_or_else(|| WebCommandError::NotFound(format!("request `{id}` not found")))
 }

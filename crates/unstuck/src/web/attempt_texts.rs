@@ -4,11 +4,11 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use anyhow::Result;
-use unstuck_core::agent::{Invocation, PromptSource};
+use unstuck_core::agent::{ParsedAgentCommandLine, PromptSource};
 use unstuck_core::event::RunId;
 use unstuck_core::views::AttemptView;
 use unstuck_run::run_dir;
-use unstuck_web::commands::CommandError;
+use unstuck_web::commands::WebCommandError;
 use unstuck_web::model::AttemptTexts;
 
 use super::Doer;
@@ -24,8 +24,8 @@ pub(super) async fn attempt_texts(
     doer: &Doer,
     run: RunId,
     attempt: u32,
-) -> Result<AttemptTexts, CommandError> {
-    let none = || CommandError::NotFound(format!("run {run} has no attempt {attempt}"));
+) -> Result<AttemptTexts, WebCommandError> {
+    let none = || WebCommandError::NotFound(format!("run {run} has no attempt {attempt}"));
     let story = doer.0.store.timeline(&run).await?.ok_or_else(none)?;
     let found = story.attempts.into_iter().find(|one| one.index == attempt);
     let (found, project) = (found.ok_or_else(none)?, story.summary.project);
@@ -70,7 +70,7 @@ fn read_texts(
 /// Returns the prompt contained in the command line.
 fn prompt_of_command(attempt: &AttemptView, config: &Config) -> Option<String> {
     let agent = config.agents().recognize(&attempt.command)?;
-    match Invocation::parse(agent, &attempt.command).prompt() {
+    match ParsedAgentCommandLine::parse(agent, &attempt.command).prompt() {
         PromptSource::Text(text) => Some(text),
         PromptSource::Stdin | PromptSource::File(_) | PromptSource::Elsewhere => None,
     }

@@ -2,10 +2,11 @@
 
 use anyhow::Result;
 use unstuck_notify::{
-    MessageFormat, NotificationEvent, NotificationMessage, NotificationTarget, Subscription,
+    NotificationEvent, NotificationFormat, NotificationMessage, NotificationSubscription,
+    NotificationTarget,
 };
 use unstuck_store::{CostGroupBy, SpendingQuery};
-use unstuck_web::commands::CommandError;
+use unstuck_web::commands::WebCommandError;
 use unstuck_web::model::{Agent, BudgetResponse, Budgets, Models, Webhook, WebhookTestResult};
 
 use super::Doer;
@@ -22,7 +23,7 @@ impl super::Desk {
 }
 
 /// Returns the agents and their installation, which is looked up once.
-pub(super) async fn agents(doer: &Doer) -> Result<Vec<Agent>, CommandError> {
+pub(super) async fn agents(doer: &Doer) -> Result<Vec<Agent>, WebCommandError> {
     let look = || {
         doer.run_blocking(|desk| {
             let config = desk.server_config()?;
@@ -35,7 +36,7 @@ pub(super) async fn agents(doer: &Doer) -> Result<Vec<Agent>, CommandError> {
                 .collect())
         })
     };
-    let found: Result<&Vec<Agent>, CommandError> = doer.0.agents.get_or_try_init(look).await;
+    let found: Result<&Vec<Agent>, WebCommandError> = doer.0.agents.get_or_try_init(look).await;
     Ok(found?.clone())
 }
 
@@ -59,13 +60,13 @@ fn with_installation(agent: Agent, found: Option<AgentInstallation>) -> Agent {
 }
 
 /// Returns the models and their prices.
-pub(super) async fn models(doer: &Doer) -> Result<Models, CommandError> {
+pub(super) async fn models(doer: &Doer) -> Result<Models, WebCommandError> {
     doer.run_blocking(|desk| Ok(Models::from(desk.server_config()?.catalog())))
         .await
 }
 
 /// Returns the budgets and today's spending.
-pub(super) async fn budgets(doer: &Doer) -> Result<Budgets, CommandError> {
+pub(super) async fn budgets(doer: &Doer) -> Result<Budgets, WebCommandError> {
     let query = SpendingQuery {
         group_by: CostGroupBy::Day,
         since: Some(clock::now().at.start_of_day()),
@@ -96,7 +97,7 @@ pub(super) async fn budgets(doer: &Doer) -> Result<Budgets, CommandError> {
 }
 
 /// Returns the notification targets.
-pub(super) async fn webhooks(doer: &Doer) -> Result<Vec<Webhook>, CommandError> {
+pub(super) async fn webhooks(doer: &Doer) -> Result<Vec<Webhook>, WebCommandError> {
     doer.run_blocking(|desk| {
         let hooks = hooks_with_ids(notifications::hooks(&desk.server_config()?));
         Ok(hooks
@@ -111,14 +112,14 @@ pub(super) async fn webhooks(doer: &Doer) -> Result<Vec<Webhook>, CommandError> 
 pub(super) async fn test_webhook(
     doer: &Doer,
     id: String,
-) -> Result<WebhookTestResult, CommandError> {
+) -> Result<WebhookTestResult, WebCommandError> {
     doer.0.refuse_agents()?;
     let hooks = doer
         .run_blocking(|desk| Ok(hooks_with_ids(notifications::hooks(&desk.server_config()?))))
         .await?;
     let found = hooks.into_iter().find(|(own, _)| *own == id);
     let (_, hook) = found.ok_or_else(|| {
-        CommandError::NotFound(format!(
+        WebCommandError::NotFound(format!(
             "webhook {id} not found; GET /api/webhooks lists webhooks"
         ))
     })?;
@@ -140,8 +141,8 @@ pub(super) async fn test_webhook(
 }
 
 /// Assigns each target an id: its event and its index among those of the event.
-fn hooks_with_ids(hooks: Vec<Subscription>) -> Vec<(String, Subscription)> {
-    let mut named: Vec<(String, Subscription)> = Vec::new();
+fn hooks_with_ids(hooks: Vec<NotificationSubscription>) -> Vec<(String, NotificationSubscription)> {
+    let mut named: Vec<(String, NotificationSubscription)> = Vec::new();
     for hook in hooks {
         let before = named
             .iter()
@@ -161,17 +162,17 @@ const fn event_name(on: NotificationEvent) -> &'static str {
     }
 }
 
-fn webhook_response(id: String, hook: &Subscription) -> Webhook {
+fn webhook_response(id: String, hook: &NotificationSubscription) -> Webhook {
     let format = match &hook.target {
         NotificationTarget::Command(_) => "command",
         NotificationTarget::Desktop => "desktop",
         NotificationTarget::Address(address) => match address.format {
-            MessageFormat::Json => "json",
-            MessageFormat::Slack => "slack",
-            MessageFormat::Discord => "discord",
-            MessageFormat::Ntfy => "ntfy",
-            MessageFormat::Text => "text",
-            MessageFormat::Template { .. } => "template",
+            NotificationFormat::Json => "json",
+            NotificationFormat::Slack => "slack",
+            NotificationFormat::Discord => "discord",
+            NotificationFormat::Ntfy => "ntfy",
+            NotificationFormat::Text => "text",
+            NotificationFormat::Template { .. } => "template",
         },
     };
     Webhook {

@@ -27,15 +27,15 @@ use unstuck_core::redact::Redactor;
 use unstuck_gateway::GatewayHandle;
 use unstuck_run::clock::Clock;
 use unstuck_store::{Store, StoreLocation};
-use unstuck_web::auth::{ServerRateLimits, TokenStore};
+use unstuck_web::auth::{TokenStore, WebRequestRateLimits};
 use unstuck_web::commands::{
-    AnswerEscalation, CommandError, CommandFuture, Deeds, PolicyChange, PolicyTarget, RetrySession,
-    SwitchModel,
+    AnswerEscalation, CommandFuture, Deeds, PolicyChange, PolicyTarget, RetrySession, SwitchModel,
+    WebCommandError,
 };
 use unstuck_web::model::{
-    Agent, AnswerResult, AttemptTexts, Budgets, CostEstimateResponse, EffectivePolicy,
-    ModelSwitchResponse, Models, RepairPreview, RetryPrompt, RetryResult, UpstreamStatus, Webhook,
-    WebhookTestResult,
+    Agent, AttemptTexts, Budgets, EffectiveRetryPolicy, EscalationAnswerResponse,
+    ExtraCostEstimateResponse, ModelSwitchEntry, Models, RepairPreview, RetryPromptResponse,
+    SessionRetryResponse, UpstreamStatus, Webhook, WebhookTestResult,
 };
 use unstuck_web::{WebOptions, WebState};
 
@@ -99,7 +99,7 @@ pub(crate) fn build_web(parts: WebParts<'_>) -> Result<Arc<WebState>> {
         clock: Clock::System,
         listen: parts.listen,
         hosts: parts.hosts,
-        rates: ServerRateLimits::default(),
+        rates: WebRequestRateLimits::default(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     }))
 }
@@ -143,10 +143,10 @@ impl Desk {
     }
 
     /// Refuses commands that change something if the server runs inside an agent.
-    fn refuse_agents(&self) -> Result<(), CommandError> {
+    fn refuse_agents(&self) -> Result<(), WebCommandError> {
         match &self.agent_evidence {
             None => Ok(()),
-            Some(why) => Err(CommandError::Forbidden(format!(
+            Some(why) => Err(WebCommandError::Forbidden(format!(
                 "only a human can do this; this server runs inside a supervised agent ({why}); start `unstuck serve` in your own terminal"
             ))),
         }
@@ -159,12 +159,12 @@ impl Doer {
     async fn run_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Desk) -> Result<T> + Send + 'static,
-    ) -> Result<T, CommandError> {
+    ) -> Result<T, WebCommandError> {
         let desk = Arc::clone(&self.0);
         let done = tokio::task::spawn_blocking(move || work(&desk)).await;
         match done {
             Ok(done) => done.map_err(command_error),
-            Err(error) => Err(CommandError::Unavailable(format!(
+            Err(error) => Err(WebCommandError::Unavailable(format!(
                 "internal task failed: {error}"
             ))),
         }
@@ -180,17 +180,17 @@ fn actor_name(signed: Option<String>) -> String {
 }
 
 /// Converts an error to an API error.
-fn command_error(error: anyhow::Error) -> CommandError {
+fn command_error(error: anyhow::Error) -> WebCommandError {
     let (text, blame) = summarize(&error);
     match blame {
-        ErrorClass::Conflict => CommandError::Conflict(text),
-        ErrorClass::Forbidden => CommandError::Forbidden(text),
-        ErrorClass::Internal => CommandError::Unavailable(text),
+        ErrorClass::Conflict => WebCommandError::Conflict(text),
+        ErrorClass::Forbidden => WebCommandError::Forbidden(text),
+        ErrorClass::Internal => WebCommandError::Unavailable(text),
     }
 }
 
 impl Deeds for Doer {
-    fn answer(&self, answering: AnswerEscalation) -> CommandFuture<'_, AnswerResult> {
+    fn answer(&self, answering: AnswerEscalation) -> CommandFuture<'_, EscalationAnswerResponse> {
         Box::pin(answers::answer_escalation(self, answering))
     }
 
@@ -198,19 +198,19 @@ impl Deeds for Doer {
         Box::pin(previews::preview(self, question.to_owned(), network))
     }
 
-    fn retry_prompt(&self, retrying: RetrySession) -> CommandFuture<'_, RetryPrompt> {
+    fn retry_prompt(&self, retrying: RetrySession) -> CommandFuture<'_, RetryPromptResponse> {
         Box::pin(retries::retry_prompt(self, retrying))
     }
 
-    fn retry(&self, retrying: RetrySession) -> CommandFuture<'_, RetryResult> {
+    fn retry(&self, retrying: RetrySession) -> CommandFuture<'_, SessionRetryResponse> {
         Box::pin(retries::retry_session(self, retrying))
     }
 
-    fn estimate(&self, escalating: SwitchModel) -> CommandFuture<'_, CostEstimateResponse> {
+    fn estimate(&self, escalating: SwitchModel) -> CommandFuture<'_, ExtraCostEstimateResponse> {
         Box::pin(model_switch::estimate(self, escalating))
     }
 
-    fn escalate(&self, escalating: SwitchModel) -> CommandFuture<'_, ModelSwitchResponse> {
+    fn escalate(&self, escalating: SwitchModel) -> CommandFuture<'_, ModelSwitchEntry> {
         Box::pin(model_switch::switch_model(self, escalating))
     }
 
@@ -222,11 +222,11 @@ impl Deeds for Doer {
         Box::pin(attempt_texts::attempt_texts(self, run, attempt))
     }
 
-    fn policy(&self, of: PolicyTarget) -> CommandFuture<'_, EffectivePolicy> {
+    fn policy(&self, of: PolicyTarget) -> CommandFuture<'_, EffectiveRetryPolicy> {
         Box::pin(policies::effective_policy(self, of))
     }
 
-    fn put_policy(&self, change: PolicyChange) -> CommandFuture<'_, EffectivePolicy> {
+    fn put_policy(&self, change: PolicyChange) -> CommandFuture<'_, EffectiveRetryPolicy> {
         Box::pin(policies::put_policy(self, change))
     }
 
@@ -264,8 +264,8 @@ impl Deeds for Doer {
 }
 
 /// Parses a session id and returns the id of its run.
-fn run_of_session(session: &SessionId) -> Result<RunId, CommandError> {
-    let unknown = || CommandError::NotFound(format!("session {} not found", session.as_str()));
+fn run_of_session(session: &SessionId) -> Result<RunId, WebCommandError> {
+    let unknown = || WebCommandError::NotFound(format!("session {} not found", session.as_str()));
     let (run, _) = session.as_str().rsplit_once('-').ok_or_else(unknown)?;
     Ok(RunId::new(run))
 }

@@ -4,8 +4,8 @@ use anyhow::Result;
 use unstuck_core::decision::{ConcreteAttemptChange, CostEstimate, ModelSwitch, ModelSwitchReason};
 use unstuck_core::escalation::EscalationAnswer;
 use unstuck_store::EscalationRow;
-use unstuck_web::commands::{CommandError, SwitchModel};
-use unstuck_web::model::{CostEstimateResponse, ModelSwitchResponse};
+use unstuck_web::commands::{SwitchModel, WebCommandError};
+use unstuck_web::model::{ExtraCostEstimateResponse, ModelSwitchEntry};
 
 use super::answers::resume_run;
 use super::{Desk, Doer, actor_name, run_of_session};
@@ -120,14 +120,14 @@ impl PreparedModelSwitch {
 pub(super) async fn estimate(
     doer: &Doer,
     escalating: SwitchModel,
-) -> Result<CostEstimateResponse, CommandError> {
+) -> Result<ExtraCostEstimateResponse, WebCommandError> {
     run_of_session(&escalating.session)?;
     doer.run_blocking(move |desk| {
         let worked_out = PreparedModelSwitch::new(desk, &escalating)?;
         let (from, to) = &worked_out.models;
-        Ok(CostEstimateResponse {
+        Ok(ExtraCostEstimateResponse {
             preserved: worked_out.preserved_text().to_owned(),
-            ..CostEstimateResponse::from_estimate(&worked_out.cost, Some((from, to)))
+            ..ExtraCostEstimateResponse::from_estimate(&worked_out.cost, Some((from, to)))
         })
     })
     .await
@@ -137,7 +137,7 @@ pub(super) async fn estimate(
 pub(super) async fn switch_model(
     doer: &Doer,
     escalating: SwitchModel,
-) -> Result<ModelSwitchResponse, CommandError> {
+) -> Result<ModelSwitchEntry, WebCommandError> {
     doer.0.refuse_agents()?;
     doer.run_blocking(move |desk| {
         let by = actor_name(escalating.who.clone());

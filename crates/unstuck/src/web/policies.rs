@@ -6,8 +6,8 @@ use anyhow::Result;
 use unstuck_core::RetryPolicy;
 use unstuck_core::decision::default_template;
 use unstuck_store::{ExpectedVersion, SettingUpdate, StoreError, StoredSetting};
-use unstuck_web::commands::{CommandError, PolicyChange, PolicyTarget};
-use unstuck_web::model::{EffectivePolicy, PolicyOrigin};
+use unstuck_web::commands::{PolicyChange, PolicyTarget, WebCommandError};
+use unstuck_web::model::{EffectiveRetryPolicy, PolicyOrigin};
 
 use super::{Desk, Doer, actor_name};
 use crate::config::{self, ConfigSources, policy_key};
@@ -24,7 +24,7 @@ fn settings_key(of: &PolicyTarget) -> String {
 pub(super) async fn effective_policy(
     doer: &Doer,
     of: PolicyTarget,
-) -> Result<EffectivePolicy, CommandError> {
+) -> Result<EffectiveRetryPolicy, WebCommandError> {
     let set = doer.0.store.setting(&settings_key(&of)).await?;
     if let Some(set) = set {
         return stored_policy(set);
@@ -36,12 +36,12 @@ pub(super) async fn effective_policy(
 }
 
 /// Parses a stored policy.
-fn stored_policy(set: StoredSetting) -> Result<EffectivePolicy, CommandError> {
+fn stored_policy(set: StoredSetting) -> Result<EffectiveRetryPolicy, WebCommandError> {
     let policy = RetryPolicy::from_json(&set.value.to_string());
     let policy = policy.map_err(|error| {
-        CommandError::Unavailable(format!("cannot read the stored policy: {error}"))
+        WebCommandError::Unavailable(format!("cannot read the stored policy: {error}"))
     })?;
-    Ok(EffectivePolicy {
+    Ok(EffectiveRetryPolicy {
         policy,
         origin: PolicyOrigin::Set,
         version: set.version,
@@ -49,7 +49,7 @@ fn stored_policy(set: StoredSetting) -> Result<EffectivePolicy, CommandError> {
 }
 
 /// Returns the policy for all projects if none is set.
-async fn default_policy(doer: &Doer) -> Result<EffectivePolicy, CommandError> {
+async fn default_policy(doer: &Doer) -> Result<EffectiveRetryPolicy, WebCommandError> {
     doer.run_blocking(|desk| {
         let files = ConfigSources {
             named: desk.config.as_deref(),
@@ -62,7 +62,10 @@ async fn default_policy(doer: &Doer) -> Result<EffectivePolicy, CommandError> {
 }
 
 /// Returns the policy for a project if none is set: from its files, else the policy for all projects.
-async fn project_policy(doer: &Doer, root: String) -> Result<EffectivePolicy, CommandError> {
+async fn project_policy(
+    doer: &Doer,
+    root: String,
+) -> Result<EffectiveRetryPolicy, WebCommandError> {
     let default = Box::pin(effective_policy(doer, PolicyTarget::Default)).await?;
     doer.run_blocking(move |desk| {
         let session = desk.session();
@@ -81,7 +84,7 @@ async fn project_policy(doer: &Doer, root: String) -> Result<EffectivePolicy, Co
             Some(own) if users.policy() != Some(&own) => {
                 configured_policy(Some(&own), PolicyOrigin::Configured)
             }
-            _ => EffectivePolicy {
+            _ => EffectiveRetryPolicy {
                 origin: PolicyOrigin::Default,
                 version: 0,
                 ..default
@@ -91,8 +94,11 @@ async fn project_policy(doer: &Doer, root: String) -> Result<EffectivePolicy, Co
     .await
 }
 
-fn configured_policy(configured: Option<&RetryPolicy>, origin: PolicyOrigin) -> EffectivePolicy {
-    EffectivePolicy {
+fn configured_policy(
+    configured: Option<&RetryPolicy>,
+    origin: PolicyOrigin,
+) -> EffectiveRetryPolicy {
+    EffectiveRetryPolicy {
         origin: match configured {
             Some(_) => origin,
             None => PolicyOrigin::BuiltIn,
@@ -106,13 +112,13 @@ fn configured_policy(configured: Option<&RetryPolicy>, origin: PolicyOrigin) -> 
 pub(super) async fn put_policy(
     doer: &Doer,
     change: PolicyChange,
-) -> Result<EffectivePolicy, CommandError> {
+) -> Result<EffectiveRetryPolicy, WebCommandError> {
     doer.0.refuse_agents()?;
     // The gateway would not be notified: reject the change instead of applying it only partly.
     doer.run_blocking(|desk| gateway_policy(desk).map(drop))
         .await?;
     let value = change.policy.as_ref().map(serde_json::to_value).transpose();
-    let value = value.map_err(|error| CommandError::Unavailable(error.to_string()))?;
+    let value = value.map_err(|error| WebCommandError::Unavailable(error.to_string()))?;
     let put = SettingUpdate {
         key: settings_key(&change.target),
         value,
@@ -129,7 +135,7 @@ pub(super) async fn put_policy(
             doer.run_blocking(reload_gateway_policy).await?;
             effective_policy(doer, change.target).await
         }
-        Err(StoreError::SettingChanged { .. }) => Err(CommandError::Stale(
+        Err(StoreError::SettingChanged { .. }) => Err(WebCommandError::Stale(
             "the policy was changed in the meantime; reload it and apply your change again"
                 .to_owned(),
         )),
@@ -149,7 +155,7 @@ fn gateway_policy(desk: &Desk) -> Result<RetryPolicy> {
 }
 
 /// Returns the available policies.
-pub(super) async fn templates(doer: &Doer) -> Result<Vec<RetryPolicy>, CommandError> {
+pub(super) async fn templates(doer: &Doer) -> Result<Vec<RetryPolicy>, WebCommandError> {
     doer.run_blocking(|desk| {
         let config = config::load_without_project(desk.session().sources())?;
         Ok(config.policies().cloned().collect())

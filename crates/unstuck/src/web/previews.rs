@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use unstuck_repair::preview::{PreviewReport, PreviewRowChange};
-use unstuck_web::commands::CommandError;
+use unstuck_repair::preview::{PreviewFileChangeKind, PreviewReport};
+use unstuck_web::commands::WebCommandError;
 use unstuck_web::model::{PreviewedFile, RepairPreview};
 
 use super::{Doer, answers};
@@ -26,16 +26,16 @@ pub(super) async fn preview(
     doer: &Doer,
     id: String,
     network: bool,
-) -> Result<RepairPreview, CommandError> {
+) -> Result<RepairPreview, WebCommandError> {
     doer.0.refuse_agents()?;
     let question = answers::find_escalation(doer, &id).await?;
     if question.request.repair.is_none() {
-        return Err(CommandError::Conflict(format!(
+        return Err(WebCommandError::Conflict(format!(
             "request {id} has no command to preview"
         )));
     }
     let Ok(_place) = doer.0.previews.try_acquire() else {
-        return Err(CommandError::Unavailable(
+        return Err(WebCommandError::Unavailable(
             "too many previews are running; retry later".to_owned(),
         ));
     };
@@ -76,9 +76,9 @@ fn preview_response(report: PreviewReport) -> RepairPreview {
     let files = report.rows.iter().map(|row| PreviewedFile {
         path: row.path.clone(),
         change: match row.change {
-            PreviewRowChange::Add => "added",
-            PreviewRowChange::Delete => "removed",
-            PreviewRowChange::Change | PreviewRowChange::Mixed => "changed",
+            PreviewFileChangeKind::Add => "added",
+            PreviewFileChangeKind::Delete => "removed",
+            PreviewFileChangeKind::Change | PreviewFileChangeKind::Mixed => "changed",
         }
         .to_owned(),
         diff: diff(&row.path),

@@ -2,8 +2,10 @@
 
 use unstuck_core::duration;
 use unstuck_core::duration::to_millis;
-use unstuck_web::commands::{CommandError, RetrySession};
-use unstuck_web::model::{FieldProblem, RetryOptions, RetryPrompt, RetryResult};
+use unstuck_web::commands::{RetrySession, WebCommandError};
+use unstuck_web::model::{
+    FieldProblem, RetryPromptResponse, SessionRetryBody, SessionRetryResponse,
+};
 
 use super::answers::resume_run;
 use super::{Doer, actor_name, run_of_session};
@@ -13,13 +15,13 @@ use crate::session_retry::{RetryChanges, RetryEffect, RetryTarget};
 pub(super) async fn retry_prompt(
     doer: &Doer,
     retrying: RetrySession,
-) -> Result<RetryPrompt, CommandError> {
+) -> Result<RetryPromptResponse, WebCommandError> {
     let different = retry_changes(&retrying.options)?;
     doer.run_blocking(move |desk| {
         let session = desk.session();
         let subject = RetryTarget::find(&retrying.session, &session)?;
         let would = subject.preview_prompt(&different, &session)?;
-        Ok(RetryPrompt {
+        Ok(RetryPromptResponse {
             prompt: would.prompt,
             original: would.original,
             continues: would.continues,
@@ -34,7 +36,7 @@ pub(super) async fn retry_prompt(
 pub(super) async fn retry_session(
     doer: &Doer,
     retrying: RetrySession,
-) -> Result<RetryResult, CommandError> {
+) -> Result<SessionRetryResponse, WebCommandError> {
     doer.0.refuse_agents()?;
     let different = retry_changes(&retrying.options)?;
     let run = run_of_session(&retrying.session)?;
@@ -50,7 +52,7 @@ pub(super) async fn retry_session(
                 resume_run(desk, &subject.run.id, subject.project(), &restart, taken)
             }
         };
-        Ok(RetryResult {
+        Ok(SessionRetryResponse {
             run: subject.run.id.to_string(),
             session: subject.session.id.as_str().to_owned(),
             next_action: doing,
@@ -59,16 +61,18 @@ pub(super) async fn retry_session(
     .await
 }
 
-fn retry_changes(options: &RetryOptions) -> Result<RetryChanges, CommandError> {
+fn retry_changes(options: &SessionRetryBody) -> Result<RetryChanges, WebCommandError> {
     let timeout = options.timeout.as_deref().map(duration::parse);
-    let timeout = timeout.transpose().map_err(|error| CommandError::Invalid {
-        detail: "invalid timeout".to_owned(),
-        errors: vec![FieldProblem {
-            field: "timeout".to_owned(),
-            value: options.timeout.clone().unwrap_or_default(),
-            reason: error.to_string(),
-        }],
-    })?;
+    let timeout = timeout
+        .transpose()
+        .map_err(|error| WebCommandError::Invalid {
+            detail: "invalid timeout".to_owned(),
+            errors: vec![FieldProblem {
+                field: "timeout".to_owned(),
+                value: options.timeout.clone().unwrap_or_default(),
+                reason: error.to_string(),
+            }],
+        })?;
     let given = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
     Ok(RetryChanges {
         context: options.with_context,

@@ -10,7 +10,7 @@ use hyper::body::Incoming;
 use hyper::{Request, Response};
 use tower_service::Service;
 use unstuck_gateway::{
-    BodyError, ConnectionPeer, NonLlmRequestHandler, NonLlmResponseBody, NonLlmResponseFuture,
+    BodyError, ConnectionPeer, NonLlmHandlerBody, NonLlmRequestHandler, NonLlmResponseFuture,
 };
 
 /// Forwards to the API and the pages once they are set: their address is known only after the gateway listens.
@@ -50,13 +50,13 @@ impl NonLlmRequestHandler for RouterBridge {
     }
 }
 
-fn into_page(body: Body) -> NonLlmResponseBody {
+fn into_page(body: Body) -> NonLlmHandlerBody {
     use http_body_util::BodyExt;
     Box::pin(body.map_err(BodyError::from))
 }
 
 /// Response to requests that arrive while the server is starting.
-fn starting_up() -> Response<NonLlmResponseBody> {
+fn starting_up() -> Response<NonLlmHandlerBody> {
     let mut response = Response::new(into_page(Body::from("starting up; retry shortly\n")));
     *response.status_mut() = hyper::StatusCode::SERVICE_UNAVAILABLE;
     response

@@ -7,8 +7,8 @@ use unstuck_core::decision::{Decision, RandomDraw, RecoveryAction, TokenUsage};
 use unstuck_core::diagnosis::{Diagnosis, Evidence};
 use unstuck_core::event::{ApiCallOutcome, ApiCallRecord};
 use unstuck_core::event::{CallFailed, Event, RunId, RunKind, RunStarted, SessionSpec};
-use unstuck_core::{FailureLayer, Kind, RecoveryLevel, RetryPolicy, Timestamp};
-use unstuck_store::{Append, Store, StoreLocation, StoreOptions};
+use unstuck_core::{FailureKind, FailureLayer, RecoveryLevel, RetryPolicy, Timestamp};
+use unstuck_store::{RunEventBatch, Store, StoreLocation, StoreOptions};
 
 use crate::output_snapshot::assert_output;
 use crate::{Ended, Place};
@@ -78,7 +78,7 @@ fn call(run: &RunId, id: &str, at: Timestamp) -> ApiCallRecord {
 fn recovered(run: &RunId, at: Timestamp) -> ApiCallRecord {
     ApiCallRecord {
         outcome: ApiCallOutcome::Recovered,
-        kind: Some(Kind::ServerOverloaded),
+        kind: Some(FailureKind::ServerOverloaded),
         attempts: 2,
         ..call(run, "c2", at)
     }
@@ -93,7 +93,7 @@ fn call_failed(run: &RunId, at: Timestamp) -> Event {
         model: Some("claude-sonnet-5-5".into()),
         status: Some(529),
         diagnosis: Diagnosis {
-            kind: Kind::ServerOverloaded,
+            kind: FailureKind::ServerOverloaded,
             layer: FailureLayer::Api,
             level: Some(RecoveryLevel::Same),
             confidence: 0.9,
@@ -109,7 +109,7 @@ fn call_failed(run: &RunId, at: Timestamp) -> Event {
             truncated: false,
         },
         decision: Decision {
-            kind: Kind::ServerOverloaded,
+            kind: FailureKind::ServerOverloaded,
             level: Some(RecoveryLevel::Same),
             action: RecoveryAction::Retry {
                 delay: Duration::from_secs(1),
@@ -165,7 +165,7 @@ async fn fill(store: &Store) {
         ),
     ];
     for (at, event) in log {
-        let append = Append::new(run.clone(), second(at), [event]);
+        let append = RunEventBatch::new(run.clone(), second(at), [event]);
         store.append(append).await.unwrap();
     }
     let client = RunId::new(CLIENTS);
@@ -176,7 +176,7 @@ async fn fill(store: &Store) {
     );
     let noted = [own, call_failed(&client, second(90_000))];
     for event in noted {
-        let append = Append::new(client.clone(), second(90_000), [event]);
+        let append = RunEventBatch::new(client.clone(), second(90_000), [event]);
         store.append(append).await.unwrap();
     }
     let unpriced = ApiCallRecord {

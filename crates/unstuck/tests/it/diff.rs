@@ -8,7 +8,7 @@ use unstuck_core::event::{
 };
 use unstuck_core::{RetryPolicy, RunId, Timestamp};
 use unstuck_run::worktree::SnapshotStore;
-use unstuck_store::{Append, Store, StoreLocation, StoreOptions};
+use unstuck_store::{RunEventBatch, Store, StoreLocation, StoreOptions};
 
 use crate::Place;
 use crate::output_snapshot::assert_output;
@@ -25,7 +25,7 @@ fn place(events: impl FnOnce(&Place) -> Vec<Event>) -> Place {
             .await
             .unwrap();
         let events = [run_started(&place)].into_iter().chain(events);
-        let append = Append::new(
+        let append = RunEventBatch::new(
             RunId::new(RUN),
             Timestamp::from_seconds(1_700_000_000),
             events,

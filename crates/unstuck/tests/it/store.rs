@@ -6,7 +6,7 @@ use unstuck_core::event::{
     Event, RunFinished, RunId, RunKind, RunOutcome, RunStarted, SessionSpec,
 };
 use unstuck_core::{RetryPolicy, Timestamp};
-use unstuck_store::{Append, Store, StoreLocation, StoreOptions};
+use unstuck_store::{RunEventBatch, Store, StoreLocation, StoreOptions};
 
 use crate::Place;
 use crate::output_snapshot::assert_output;
@@ -23,7 +23,8 @@ impl Place {
             for (run, end) in [("k3v9x0m2qa", Some(finished())), ("k3zzzzzzzz", None)] {
                 let run = RunId::new(run);
                 let events = [started(&run)].into_iter().chain(end);
-                let append = Append::new(run, Timestamp::from_seconds(1_700_000_000), events);
+                let append =
+                    RunEventBatch::new(run, Timestamp::from_seconds(1_700_000_000), events);
                 store.append(append).await.unwrap();
             }
             store.close().await.unwrap();

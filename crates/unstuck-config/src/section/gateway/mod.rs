@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{number, size};
 
 pub use timeouts_and_loop_limits::{GatewayLoopLimits, GatewayTimeouts};
-pub use upstream::{GatewayUpstream, GatewayUpstreams, MissingUpstreamFeature};
+pub use upstream::{GatewayUpstreamSection, GatewayUpstreams, MissingUpstreamFeature};
 
 /// `[gateway]`: the gateway between agents and their LLM APIs.
 ///
@@ -29,7 +29,7 @@ pub struct GatewaySection {
     #[serde(rename = "on_loop")]
     pub on_loop: OnLoop,
     /// Streaming mode; `direct` by default.
-    pub stream: StreamMode,
+    pub stream: StreamForwardingMode,
     /// If true, unusable output is requested again with a note about the error; false by default.
     pub retry_bad_output: bool,
     /// If true, a request refused by a safety policy may be sent to another upstream; false by default.
@@ -41,7 +41,7 @@ pub struct GatewaySection {
     /// Timeouts.
     pub timeouts: GatewayTimeouts,
     /// Spending limits.
-    pub budgets: GatewayBudgets,
+    pub budgets: GatewayBudgetsSection,
     /// Limits of loop detection.
     #[serde(rename = "loop_detection")]
     pub watch: GatewayLoopLimits,
@@ -60,12 +60,12 @@ impl Default for GatewaySection {
             enabled: true,
             listen: Self::LISTEN,
             on_loop: OnLoop::default(),
-            stream: StreamMode::default(),
+            stream: StreamForwardingMode::default(),
             retry_bad_output: false,
             route_around_refusals: false,
             max_request: 64 << 20,
             timeouts: GatewayTimeouts::default(),
-            budgets: GatewayBudgets::default(),
+            budgets: GatewayBudgetsSection::default(),
             watch: GatewayLoopLimits::default(),
             upstreams: GatewayUpstreams::default(),
         }
@@ -92,7 +92,7 @@ pub enum OnLoop {
 /// The streaming mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum StreamMode {
+pub enum StreamForwardingMode {
     /// Forward chunks as they arrive; a stream that breaks after its first content ends with an error.
     #[default]
     Direct,
@@ -104,7 +104,7 @@ pub enum StreamMode {
 /// `[gateway.budgets]`: spending limits; unlimited if unset.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
-pub struct GatewayBudgets {
+pub struct GatewayBudgetsSection {
     /// Limit for one session, in USD.
     #[serde(rename = "per_session", deserialize_with = "number::amount")]
     #[schemars(range(min = 0))]

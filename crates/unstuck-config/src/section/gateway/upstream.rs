@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::StreamMode;
+use super::StreamForwardingMode;
 
 /// `[gateway.upstreams]`: upstreams by protocol. Each is an address, a table, or a list of them: the first is
 /// preferred, the others are fallbacks.
@@ -15,18 +15,18 @@ use super::StreamMode;
 pub struct GatewayUpstreams {
     /// Anthropic's API and compatible ones.
     #[schemars(schema_with = "addresses")]
-    pub anthropic: Vec<GatewayUpstream>,
+    pub anthropic: Vec<GatewayUpstreamSection>,
     /// OpenAI's API and compatible ones; the address ends with its `/v1`.
     #[schemars(schema_with = "addresses")]
-    pub openai: Vec<GatewayUpstream>,
+    pub openai: Vec<GatewayUpstreamSection>,
     /// Google's Gemini API and compatible ones.
     #[schemars(schema_with = "addresses")]
-    pub gemini: Vec<GatewayUpstream>,
+    pub gemini: Vec<GatewayUpstreamSection>,
 }
 
 impl GatewayUpstreams {
     /// Returns the lists by protocol name.
-    pub fn lists(&self) -> [(&'static str, &[GatewayUpstream]); 3] {
+    pub fn lists(&self) -> [(&'static str, &[GatewayUpstreamSection]); 3] {
         [
             ("anthropic", &self.anthropic),
             ("openai", &self.openai),
@@ -42,7 +42,7 @@ impl GatewayUpstreams {
     default,
     expecting = "a URL or a table with `url`"
 )]
-pub struct GatewayUpstream {
+pub struct GatewayUpstreamSection {
     /// Name in messages; the protocol and its index by default.
     pub name: Option<String>,
     /// Base URL that replaces the one a client would use.
@@ -58,7 +58,7 @@ pub struct GatewayUpstream {
     /// Context size in tokens, if it is smaller than the model's.
     pub context: Option<u64>,
     /// Streaming mode, if it differs from `[gateway] stream`.
-    pub stream: Option<StreamMode>,
+    pub stream: Option<StreamForwardingMode>,
 }
 
 /// A capability an upstream may lack.
@@ -74,7 +74,7 @@ pub enum MissingUpstreamFeature {
 }
 
 fn addresses(generator: &mut SchemaGenerator) -> Schema {
-    let table = generator.subschema_for::<GatewayUpstream>();
+    let table = generator.subschema_for::<GatewayUpstreamSection>();
     let one = json!({ "anyOf": [{ "type": "string", "pattern": "^https?://" }, table] });
     json_schema!({ "anyOf": [one, { "type": "array", "items": one }] })
 }

@@ -8,11 +8,11 @@ use super::report::Report;
 use super::scenario::{AdmissionMode, Scenario, rounded};
 use super::upstream::{SimulatedArrivalOutcome, SimulatedAttempt, Upstream};
 use crate::admission::{
-    AdmissionController, AdmissionRequest, ApiAttemptKind, NextAdmission, ResponseRateLimits,
+    ApiAdmissionController, ApiAdmissionRequest, ApiAttemptKind, NextAdmission, ResponseRateLimits,
     WaitQueue,
 };
 use crate::decision::{RetryPolicy, SeededRng};
-use crate::failure::Kind;
+use crate::failure::FailureKind;
 use crate::time::Timestamp;
 
 /// The share of random failures that are rate limits.
@@ -28,7 +28,7 @@ enum Event {
     /// The upstream finishes an attempt or refusals.
     Ended(Option<(u32, u32)>),
     /// A client receives the failure of its attempt.
-    Failed(u32, u32, Kind, Option<Duration>),
+    Failed(u32, u32, FailureKind, Option<Duration>),
     /// A client's attempt times out.
     TimedOut(u32, u32),
     /// The next held call may go.
@@ -65,7 +65,7 @@ pub(super) struct World {
 
 /// The admission controller and its queue.
 struct Gate {
-    lane: AdmissionController,
+    lane: ApiAdmissionController,
     line: WaitQueue<u32>,
     wake: Option<i64>,
 }
@@ -83,7 +83,7 @@ impl World {
             gate: match manner {
                 AdmissionMode::Plain => None,
                 AdmissionMode::Lane(settings) => Some(Gate {
-                    lane: AdmissionController::new(settings.clone(), now),
+                    lane: ApiAdmissionController::new(settings.clone(), now),
                     line: WaitQueue::default(),
                     wake: None,
                 }),
@@ -146,7 +146,9 @@ impl World {
             Event::Failed(client, serial, kind, stated) => {
                 self.failed(client, serial, kind, stated);
             }
-            Event::TimedOut(client, serial) => self.failed(client, serial, Kind::Timeout, None),
+            Event::TimedOut(client, serial) => {
+                self.failed(client, serial, FailureKind::Timeout, None)
+            }
             Event::Wake => {
                 if let Some(gate) = &mut self.gate {
                     gate.wake = None;
@@ -155,7 +157,7 @@ impl World {
             }
             Event::Places(places) => {
                 for lost in self.upstream.set_places(places) {
-                    self.failed(lost.client, lost.serial, Kind::NetworkError, None);
+                    self.failed(lost.client, lost.serial, FailureKind::NetworkError, None);
                 }
                 for next in self.upstream.begins() {
                     self.works(Some(next));
@@ -187,7 +189,7 @@ impl World {
         match &mut self.gate {
             None => self.send(client),
             Some(gate) => {
-                let ask = AdmissionRequest { attempt, tokens: 0 };
+                let ask = ApiAdmissionRequest { attempt, tokens: 0 };
                 gate.line.push(&known.session, 1, ask, client);
                 self.pump();
             }
@@ -228,13 +230,13 @@ impl World {
             SimulatedArrivalOutcome::Begun => self.works(Some(sent)),
             SimulatedArrivalOutcome::Queued => {}
             SimulatedArrivalOutcome::Refused => {
-                self.schedule(REFUSED_AFTER, failed(Kind::ServerOverloaded, None))
+                self.schedule(REFUSED_AFTER, failed(FailureKind::ServerOverloaded, None))
             }
             SimulatedArrivalOutcome::Unreachable => {
-                self.schedule(REFUSED_AFTER, failed(Kind::NetworkError, None))
+                self.schedule(REFUSED_AFTER, failed(FailureKind::NetworkError, None))
             }
             SimulatedArrivalOutcome::Limited(wait) => {
-                self.schedule(REFUSED_AFTER, failed(Kind::RateLimit, Some(wait)));
+                self.schedule(REFUSED_AFTER, failed(FailureKind::RateLimit, Some(wait)));
             }
         }
         if let Some(timeout) = self.scenario.clients.timeout {
@@ -266,11 +268,11 @@ impl World {
     }
 
     /// Some random failures are brief rate limits.
-    fn by_chance(&mut self) -> (Kind, Option<Duration>) {
+    fn by_chance(&mut self) -> (FailureKind, Option<Duration>) {
         if self.dice.next_draw().fraction() <= LIMITED_BY_CHANCE {
-            (Kind::RateLimit, Some(Duration::from_secs(1)))
+            (FailureKind::RateLimit, Some(Duration::from_secs(1)))
         } else {
-            (Kind::ServerError, None)
+            (FailureKind::ServerError, None)
         }
     }
 
@@ -294,16 +296,16 @@ impl World {
         self.pump();
     }
 
-    fn failed(&mut self, client: u32, serial: u32, kind: Kind, stated: Option<Duration>) {
+    fn failed(&mut self, client: u32, serial: u32, kind: FailureKind, stated: Option<Duration>) {
         if self.clients[client as usize].serial != serial {
             return;
         }
         let now = self.now.millis();
         let tenth = self.report.at(now);
         tenth.failed += 1;
-        tenth.limited += u32::from(kind == Kind::RateLimit);
+        tenth.limited += u32::from(kind == FailureKind::RateLimit);
         let seen = match kind {
-            Kind::RateLimit => self.upstream.headers(self.now),
+            FailureKind::RateLimit => self.upstream.headers(self.now),
             _ => ResponseRateLimits::default(),
         };
         if let Some(gate) = &mut self.gate {

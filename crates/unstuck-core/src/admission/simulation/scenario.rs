@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::admission::AdmissionSettings;
+use crate::admission::ApiAdmissionSettings;
 use crate::decision::RetryPolicy;
 
 /// The way of simulated calls to the upstream: directly, or through admission control.
@@ -11,7 +11,7 @@ pub(crate) enum AdmissionMode {
     /// Each client sends and retries on its own.
     Plain,
     /// All clients share an admission controller.
-    Lane(AdmissionSettings),
+    Lane(ApiAdmissionSettings),
 }
 
 /// A scenario of a simulation; reproducible for the same seed.

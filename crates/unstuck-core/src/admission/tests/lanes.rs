@@ -3,28 +3,28 @@
 use std::time::Duration;
 
 use crate::admission::{
-    AdmissionController, AdmissionDecision, AdmissionRequest, AdmissionSettings, ApiAttemptKind,
-    HoldReason, ResponseRateLimits,
+    AdmissionDecision, ApiAdmissionController, ApiAdmissionRequest, ApiAdmissionSettings,
+    ApiAttemptKind, HoldReason, ResponseRateLimits,
 };
-use crate::failure::Kind;
+use crate::failure::FailureKind;
 use crate::time::Timestamp;
 
-const FIRST: AdmissionRequest = AdmissionRequest {
+const FIRST: ApiAdmissionRequest = ApiAdmissionRequest {
     attempt: ApiAttemptKind::First,
     tokens: 0,
 };
 
 /// Returns an unused controller and the current time.
-fn fresh() -> (AdmissionController, Timestamp) {
+fn fresh() -> (ApiAdmissionController, Timestamp) {
     let now = Timestamp::from_seconds(0);
     (
-        AdmissionController::new(AdmissionSettings::default(), now),
+        ApiAdmissionController::new(ApiAdmissionSettings::default(), now),
         now,
     )
 }
 
 /// Admits this many calls, each of which succeeds at once.
-fn goes_well(lane: &mut AdmissionController, calls: u32, now: Timestamp) {
+fn goes_well(lane: &mut ApiAdmissionController, calls: u32, now: Timestamp) {
     for _ in 0..calls {
         assert_eq!(lane.admit(FIRST, now), AdmissionDecision::Admit);
         lane.on_success(&ResponseRateLimits::default(), 1, Duration::ZERO, now);
@@ -32,7 +32,12 @@ fn goes_well(lane: &mut AdmissionController, calls: u32, now: Timestamp) {
 }
 
 /// Admits a call that fails; the stated wait is in seconds.
-fn fails(lane: &mut AdmissionController, kind: Kind, stated: Option<u64>, now: Timestamp) {
+fn fails(
+    lane: &mut ApiAdmissionController,
+    kind: FailureKind,
+    stated: Option<u64>,
+    now: Timestamp,
+) {
     assert_eq!(lane.admit(FIRST, now), AdmissionDecision::Admit);
     let stated = stated.map(Duration::from_secs);
     lane.on_failure(kind, stated, &ResponseRateLimits::default(), now);
@@ -42,7 +47,7 @@ fn fails(lane: &mut AdmissionController, kind: Kind, stated: Option<u64>, now: T
 fn state_is_serialized_for_a_dashboard() {
     let (mut lane, now) = fresh();
     assert_eq!(lane.admit(FIRST, now), AdmissionDecision::Admit);
-    fails(&mut lane, Kind::RateLimit, Some(7), now);
+    fails(&mut lane, FailureKind::RateLimit, Some(7), now);
     let json = serde_json::to_value(lane.state(now)).unwrap();
     assert_eq!(json["inFlight"], 1);
     assert_eq!(json["coolDownUntil"], "1970-01-01T00:00:07Z");
@@ -55,7 +60,7 @@ fn state_is_serialized_for_a_dashboard() {
 #[test]
 fn retry_requested_by_the_server_costs_no_budget() {
     let (mut lane, now) = fresh();
-    let ask = |attempt| AdmissionRequest { attempt, tokens: 0 };
+    let ask = |attempt| ApiAdmissionRequest { attempt, tokens: 0 };
     for _ in 0..20 {
         assert_eq!(
             lane.admit(ask(ApiAttemptKind::Retry), now),
@@ -87,7 +92,7 @@ fn retry_requested_by_the_server_costs_no_budget() {
 #[test]
 fn stated_wait_holds_all_calls_and_spreads_their_wake_up() {
     let (mut lane, now) = fresh();
-    fails(&mut lane, Kind::RateLimit, Some(12), now);
+    fails(&mut lane, FailureKind::RateLimit, Some(12), now);
     let until = now.after(Duration::from_secs(12));
     let why = HoldReason::CoolDown;
     assert_eq!(
@@ -106,7 +111,7 @@ fn brief_limit_holds_all_calls_only_if_limits_are_not_rare() {
     let (mut lane, now) = fresh();
     goes_well(&mut lane, 20, now);
     let mut limited = |seconds| {
-        fails(&mut lane, Kind::RateLimit, Some(seconds), now);
+        fails(&mut lane, FailureKind::RateLimit, Some(seconds), now);
         lane.clone().admit(FIRST, now)
     };
     assert_eq!(limited(1), AdmissionDecision::Admit);
@@ -121,7 +126,7 @@ fn brief_limit_holds_all_calls_only_if_limits_are_not_rare() {
 fn long_stated_wait_holds_all_calls_at_once() {
     let (mut lane, now) = fresh();
     goes_well(&mut lane, 20, now);
-    fails(&mut lane, Kind::RateLimit, Some(30), now);
+    fails(&mut lane, FailureKind::RateLimit, Some(30), now);
     let until = now.after(Duration::from_secs(30));
     let why = HoldReason::CoolDown;
     assert_eq!(
@@ -135,7 +140,7 @@ fn long_stated_wait_holds_all_calls_at_once() {
 fn down_upstream_is_probed_by_one_call_at_a_time() {
     let (mut lane, now) = fresh();
     for _ in 0..8 {
-        fails(&mut lane, Kind::NetworkError, None, now);
+        fails(&mut lane, FailureKind::NetworkError, None, now);
     }
     let until = now.after(Duration::from_secs(1));
     let why = HoldReason::Breaker;

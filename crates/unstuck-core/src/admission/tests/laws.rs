@@ -5,17 +5,17 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use crate::admission::{
-    AdmissionController, AdmissionDecision, AdmissionRequest, AdmissionSettings, ApiAttemptKind,
-    HoldReason, RemainingQuota, ResponseRateLimits,
+    AdmissionDecision, ApiAdmissionController, ApiAdmissionRequest, ApiAdmissionSettings,
+    ApiAttemptKind, HoldReason, RemainingQuota, ResponseRateLimits,
 };
-use crate::failure::Kind;
+use crate::failure::FailureKind;
 use crate::time::Timestamp;
 
 #[derive(Debug, Clone)]
 enum Step {
     Ask(ApiAttemptKind, u64),
     Answered(Option<RemainingQuota>),
-    Failed(Kind, Option<u64>),
+    Failed(FailureKind, Option<u64>),
     Abandoned,
     Pass(u64),
 }
@@ -38,13 +38,13 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         Just(ApiAttemptKind::Retry),
         Just(ApiAttemptKind::AsInstructed)
     ];
-    let kind = proptest::sample::select(Kind::ALL);
+    let kind = proptest::sample::select(FailureKind::ALL);
     let step = prop_oneof![
         6 => (attempt, 0_u64..300).prop_map(|(attempt, tokens)| Step::Ask(attempt, tokens)),
         2 => proptest::option::of(window()).prop_map(Step::Answered),
         2 => (kind, proptest::option::of(0_u64..60_000)).prop_map(|(kind, stated)| Step::Failed(kind, stated)),
-        1 => (0_u64..60_000).prop_map(|stated| Step::Failed(Kind::RateLimit, Some(stated))),
-        3 => Just(Step::Failed(Kind::ServerOverloaded, None)),
+        1 => (0_u64..60_000).prop_map(|stated| Step::Failed(FailureKind::RateLimit, Some(stated))),
+        3 => Just(Step::Failed(FailureKind::ServerOverloaded, None)),
         1 => Just(Step::Abandoned),
         4 => (0_u64..3000).prop_map(Step::Pass),
     ];
@@ -61,16 +61,19 @@ fn limits(window: Option<RemainingQuota>, now: Timestamp) -> ResponseRateLimits 
 }
 
 /// Returns the controller after the steps, the number of calls in flight, and the current time.
-fn after(steps: Vec<Step>, settings: AdmissionSettings) -> (AdmissionController, u32, Timestamp) {
+fn after(
+    steps: Vec<Step>,
+    settings: ApiAdmissionSettings,
+) -> (ApiAdmissionController, u32, Timestamp) {
     let mut now = Timestamp::from_seconds(0);
-    let mut lane = AdmissionController::new(settings, now);
+    let mut lane = ApiAdmissionController::new(settings, now);
     let mut on_the_way = 0_u32;
     for step in steps {
         match step {
             Step::Pass(millis) => now = now.after(Duration::from_millis(millis)),
             Step::Ask(attempt, tokens) => {
                 on_the_way += u32::from(
-                    lane.admit(AdmissionRequest { attempt, tokens }, now)
+                    lane.admit(ApiAdmissionRequest { attempt, tokens }, now)
                         == AdmissionDecision::Admit,
                 );
             }
@@ -99,9 +102,9 @@ proptest! {
 
     #[test]
     fn announced_time_is_always_sufficient(steps in steps(), tokens in 0_u64..300, again in any::<bool>()) {
-        let (mut lane, _, now) = after(steps, AdmissionSettings::default());
+        let (mut lane, _, now) = after(steps, ApiAdmissionSettings::default());
         let attempt = if again { ApiAttemptKind::Retry } else { ApiAttemptKind::First };
-        let ask = AdmissionRequest { attempt, tokens };
+        let ask = ApiAdmissionRequest { attempt, tokens };
         if let AdmissionDecision::Wait { until, why } | AdmissionDecision::Refuse { until, why } = lane.admit(ask, now) {
             prop_assert!(until > now);
             // The end of another call cannot be predicted.
@@ -113,12 +116,12 @@ proptest! {
 
     #[test]
     fn controller_never_locks_up(steps in steps(), most in 1_u32..5) {
-        let settings = AdmissionSettings { max_in_flight: Some(most), ..AdmissionSettings::default() };
+        let settings = ApiAdmissionSettings { max_in_flight: Some(most), ..ApiAdmissionSettings::default() };
         let (mut lane, on_the_way, mut now) = after(steps, settings);
         for _ in 0..on_the_way {
             lane.on_abandoned(now);
         }
-        let ask = AdmissionRequest { attempt: ApiAttemptKind::First, tokens: 5 };
+        let ask = ApiAdmissionRequest { attempt: ApiAttemptKind::First, tokens: 5 };
         for _ in 0..10 {
             match lane.admit(ask, now) {
                 AdmissionDecision::Admit => return Ok(()),
@@ -139,9 +142,9 @@ proptest! {
     ) {
         let mut now = Timestamp::from_seconds(0);
         let reset = Timestamp::from_seconds(30);
-        let mut lane = AdmissionController::new(AdmissionSettings::default(), now);
+        let mut lane = ApiAdmissionController::new(ApiAdmissionSettings::default(), now);
         let said = |remaining| Some(RemainingQuota { limit: Some(limit), remaining, reset, refills: false });
-        let ask = AdmissionRequest { attempt: ApiAttemptKind::First, tokens };
+        let ask = ApiAdmissionRequest { attempt: ApiAttemptKind::First, tokens };
         prop_assert_eq!(lane.admit(ask, now), AdmissionDecision::Admit);
         lane.on_success(&limits(said(remaining), now), tokens, Duration::ZERO, now);
         // The responses of the calls in flight: as old as those calls.

@@ -7,7 +7,7 @@ mod storms;
 
 use std::time::Duration;
 
-use super::AdmissionSettings;
+use super::ApiAdmissionSettings;
 use super::simulation::{AdmissionMode, Scenario};
 use crate::decision::template;
 
@@ -16,7 +16,7 @@ fn seconds(number: u64) -> Duration {
 }
 
 fn lane() -> AdmissionMode {
-    AdmissionMode::Lane(AdmissionSettings::default())
+    AdmissionMode::Lane(ApiAdmissionSettings::default())
 }
 
 /// Returns a scenario with clients that think for this many seconds, with the gateway's policy.

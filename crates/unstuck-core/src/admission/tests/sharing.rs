@@ -1,7 +1,7 @@
 //! Rate limits, random failures, and many sessions sharing a controller.
 
 use super::{lane, scenario, seconds};
-use crate::admission::AdmissionSettings;
+use crate::admission::ApiAdmissionSettings;
 use crate::admission::simulation::{AdmissionMode, Limit, Report, Scenario, percentile, simulate};
 use crate::decision::template;
 
@@ -82,9 +82,9 @@ fn random_failures_recover_within_the_retry_budget() {
 /// One session with 200 concurrent calls, and ten sessions with one each.
 #[test]
 fn busy_session_does_not_starve_the_others() {
-    let settings = AdmissionSettings {
+    let settings = ApiAdmissionSettings {
         max_in_flight: Some(20),
-        ..AdmissionSettings::default()
+        ..ApiAdmissionSettings::default()
     };
     let mut alone = scenario(10, 5);
     alone.upstream.places = 20;

@@ -6,12 +6,12 @@ use std::time::Duration;
 use crate::decision::model_catalog::CostEstimate;
 use crate::decision::strategy_ranking::{self, RankedStrategy};
 use crate::failure::{FailureLayer, RecoveryLevel};
-use crate::knowledge::{AttemptChange, ModelChoice, Strategy};
+use crate::knowledge::{AttemptChange, ReplacementModelChoice, Strategy};
 
 use super::decision_types::{
     ConcreteAttemptChange, Decision, EscalationReason, ProposedAction, RecoveryAction,
 };
-use super::input::{CurrentModel, DecisionInput, Repeatable, RetryCapability};
+use super::input::{CurrentModel, DecisionInput, OperationRepeatability, RetryChangeCapability};
 use super::{DecisionBuilder, MAY_HAVE_HAD_EFFECT, delay, reason};
 
 /// The new timeout when a strategy increases one that was not set.
@@ -43,7 +43,7 @@ impl<'a> DecisionBuilder<'a, '_> {
         match self.first_feasible(&ranked) {
             Some(way) if way.strategy.requires_human => self.escalate_by_chain(way),
             Some(way) => self.use_strategy(way, used + 1),
-            None if self.input.repeatable == Repeatable::Unsafe => {
+            None if self.input.repeatable == OperationRepeatability::Unsafe => {
                 self.escalate(EscalationReason::NotRepeatable)
             }
             None => self.escalate(EscalationReason::Exhausted),
@@ -193,10 +193,10 @@ impl<'a> DecisionBuilder<'a, '_> {
         let unchanged = strategy.changes.is_empty();
         let steps =
             unchanged && matches!(s.diagnosis.layer, FailureLayer::Tool | FailureLayer::Infra);
-        if steps && !s.capabilities.has(RetryCapability::Steps) {
-            return Err(RetryCapability::Steps.missing_reason().into());
+        if steps && !s.capabilities.has(RetryChangeCapability::Steps) {
+            return Err(RetryChangeCapability::Steps.missing_reason().into());
         }
-        if !steps && s.repeatable == Repeatable::Unsafe {
+        if !steps && s.repeatable == OperationRepeatability::Unsafe {
             return Err(MAY_HAVE_HAD_EFFECT.into());
         }
         // Without steps and changes it would be level 1 under another name.
@@ -208,7 +208,7 @@ impl<'a> DecisionBuilder<'a, '_> {
         let mut needed = strategy
             .changes
             .iter()
-            .filter_map(RetryCapability::required_by);
+            .filter_map(RetryChangeCapability::required_by);
         match needed.find(|needed| !s.capabilities.has(*needed)) {
             Some(lacking) => Err(lacking.missing_reason().into()),
             None => Ok(()),
@@ -254,7 +254,7 @@ impl<'a> DecisionBuilder<'a, '_> {
 
     fn switch_model(
         &self,
-        choice: ModelChoice,
+        choice: ReplacementModelChoice,
     ) -> Result<(ConcreteAttemptChange, CostEstimate), Cow<'static, str>> {
         if !self.input.policy.auto_switch_model {
             return Err("the policy does not switch models automatically".into());

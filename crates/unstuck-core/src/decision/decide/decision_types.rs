@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize};
 use crate::decision::model_catalog::{CostEstimate, ModelSwitch, ModelSwitchReason};
 use crate::decision::randomness::RandomDraw;
 use crate::decision::recovery_history::{RetryAttempt, RetryRecord};
-use crate::failure::{Kind, RecoveryLevel};
+use crate::failure::{FailureKind, RecoveryLevel};
 use crate::knowledge::ConversationMode;
 use crate::time::Timestamp;
 
-use super::selection::Selection;
+use super::selection::RecoveryActionSelection;
 
 /// A decision about a failure, with its reason.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
     /// The failure kind.
-    pub kind: Kind,
+    pub kind: FailureKind,
     /// The recovery level; none if nothing is done.
     pub level: Option<RecoveryLevel>,
     /// The action.
@@ -48,8 +48,8 @@ pub struct Decision {
     #[serde(rename = "purpose", alias = "wait_for")]
     pub wait_purpose: WaitPurpose,
     /// The eligible actions and the chosen one.
-    #[serde(default, skip_serializing_if = "Selection::is_unknown")]
-    pub selection: Selection,
+    #[serde(default, skip_serializing_if = "RecoveryActionSelection::is_unknown")]
+    pub selection: RecoveryActionSelection,
     /// The random draw used.
     pub draw: RandomDraw,
     /// The time of the decision.
@@ -145,7 +145,7 @@ impl Decision {
             from_model: from.to_owned(),
             to_model: to.to_owned(),
             reason: match self.kind {
-                Kind::ContextLimit => ModelSwitchReason::ContextLimit,
+                FailureKind::ContextLimit => ModelSwitchReason::ContextLimit,
                 _ => ModelSwitchReason::AutoAfterRetries,
             },
             timestamp: self.decided_at,

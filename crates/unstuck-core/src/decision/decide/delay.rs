@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::decision::backoff::delay_until_reset;
 use crate::decision::randomness::RandomDraw;
 use crate::decision::retry_policy::RetryLimits;
-use crate::failure::Kind;
+use crate::failure::FailureKind;
 
 use super::decision_types::EscalationReason;
 use super::input::DecisionInput;
@@ -35,7 +35,7 @@ pub(super) fn retry_delay(
     };
     let n = n.saturating_add(1);
     let own = limits.backoff.delay(n, s.history.last_delay(kind), draw);
-    let reset = kind == Kind::RateLimitTimed && s.diagnosis.retry_after.is_some();
+    let reset = kind == FailureKind::RateLimitTimed && s.diagnosis.retry_after.is_some();
     let delay = match s.diagnosis.retry_after {
         Some(stated) if reset => delay_until_reset(stated, draw),
         Some(stated) => own.max(stated),

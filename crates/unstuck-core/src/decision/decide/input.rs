@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::decision::model_catalog::{ModelCatalog, TokenUsage};
-use crate::decision::recovery_history::RecoveryHistory;
+use crate::decision::recovery_history::EpisodeRecoveryHistory;
 use crate::decision::retry_policy::RetryPolicy;
 use crate::decision::success_rates::SuccessRates;
 use crate::diagnosis::Diagnosis;
@@ -23,13 +23,13 @@ pub struct DecisionInput<'a> {
     /// The tool that failed, for the policy's per-tool overrides.
     pub tool: Option<&'a str>,
     /// The recovery history so far.
-    pub history: &'a RecoveryHistory,
+    pub history: &'a EpisodeRecoveryHistory,
     /// The diagnosis of the failure.
     pub diagnosis: &'a Diagnosis,
     /// The knowledge about its kind.
     pub kind_knowledge: &'a KindKnowledge,
     /// The strategies named by the kind's chain.
-    pub strategies: &'a dyn StrategyLookup,
+    pub strategies: &'a dyn StrategyDefinitionLookup,
     /// The learned success rates.
     pub success_rates: &'a SuccessRates,
     /// The current model, if there is one.
@@ -41,9 +41,9 @@ pub struct DecisionInput<'a> {
     /// The caller's capabilities.
     pub capabilities: RetryCapabilities,
     /// Repeatability of the failed operation.
-    pub repeatable: Repeatable,
+    pub repeatable: OperationRepeatability,
     /// The matching repair, if there is one.
-    pub repair: Option<RepairOffer<'a>>,
+    pub repair: Option<AvailableRepair<'a>>,
     /// The status of the network.
     pub network: NetworkStatus,
     /// True if it is parked and probed after too long without progress, as agents are.
@@ -56,10 +56,10 @@ impl<'a> DecisionInput<'a> {
     /// Creates an input with default limits, all capabilities, no learned success rates, and no known model.
     pub fn new(
         policy: &'a RetryPolicy,
-        history: &'a RecoveryHistory,
+        history: &'a EpisodeRecoveryHistory,
         diagnosis: &'a Diagnosis,
         kind_knowledge: &'a KindKnowledge,
-        strategies: &'a dyn StrategyLookup,
+        strategies: &'a dyn StrategyDefinitionLookup,
         now: Timestamp,
     ) -> Self {
         Self {
@@ -74,7 +74,7 @@ impl<'a> DecisionInput<'a> {
             timeout: None,
             session_limits: SessionLimits::default(),
             capabilities: RetryCapabilities::ALL,
-            repeatable: Repeatable::Safe,
+            repeatable: OperationRepeatability::Safe,
             repair: None,
             network: NetworkStatus::default(),
             can_park: false,
@@ -85,7 +85,7 @@ impl<'a> DecisionInput<'a> {
 
 /// A repair that matches the failure, with its permission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RepairOffer<'a> {
+pub struct AvailableRepair<'a> {
     /// The id of the repair in this run.
     pub id: &'a str,
     /// The command.
@@ -113,18 +113,18 @@ pub enum RepairPermission {
 }
 
 /// A lookup of strategies by id.
-pub trait StrategyLookup {
+pub trait StrategyDefinitionLookup {
     /// Returns the strategy with this id.
     fn strategy(&self, id: &str) -> Option<&Strategy>;
 }
 
-impl StrategyLookup for RecoveryKnowledge {
+impl StrategyDefinitionLookup for RecoveryKnowledge {
     fn strategy(&self, id: &str) -> Option<&Strategy> {
         Self::strategy(self, id)
     }
 }
 
-impl StrategyLookup for BTreeMap<String, Strategy> {
+impl StrategyDefinitionLookup for BTreeMap<String, Strategy> {
     fn strategy(&self, id: &str) -> Option<&Strategy> {
         self.get(id)
     }
@@ -176,7 +176,7 @@ pub enum NetworkStatus {
 
 /// Repeatability of the failed operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Repeatable {
+pub enum OperationRepeatability {
     /// It may be repeated.
     Safe,
     /// It may have had an effect that must not happen twice.
@@ -191,7 +191,7 @@ pub enum Repeatable {
 
 /// A change that the caller can make to the next attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RetryCapability {
+pub enum RetryChangeCapability {
     /// Change the prompt.
     Prompt,
     /// Change the timeout.
@@ -208,7 +208,7 @@ pub enum RetryCapability {
     Steps,
 }
 
-impl RetryCapability {
+impl RetryChangeCapability {
     /// Returns the capability that a change requires; `None` for a repair, which is never part of the chain.
     pub fn required_by(change: &AttemptChange) -> Option<Self> {
         Some(match change {
@@ -248,18 +248,18 @@ impl RetryCapabilities {
 
     /// Returns the set with one more capability.
     #[must_use]
-    pub const fn with(self, one: RetryCapability) -> Self {
+    pub const fn with(self, one: RetryChangeCapability) -> Self {
         Self(self.0 | 1 << one as u8)
     }
 
     /// Returns the set without one capability.
     #[must_use]
-    pub const fn without(self, one: RetryCapability) -> Self {
+    pub const fn without(self, one: RetryChangeCapability) -> Self {
         Self(self.0 & !(1 << one as u8))
     }
 
     /// True if the capability is included.
-    pub const fn has(self, one: RetryCapability) -> bool {
+    pub const fn has(self, one: RetryChangeCapability) -> bool {
         self.0 & 1 << one as u8 != 0
     }
 }

@@ -27,14 +27,15 @@ pub use decision_types::{
     ProposedAction, RecoveryAction, SkippedStrategy, WaitPurpose,
 };
 pub use input::{
-    CurrentModel, DecisionInput, NetworkStatus, RepairOffer, RepairPermission, Repeatable,
-    RetryCapabilities, RetryCapability, SessionLimits, StrategyLookup,
+    AvailableRepair, CurrentModel, DecisionInput, NetworkStatus, OperationRepeatability,
+    RepairPermission, RetryCapabilities, RetryChangeCapability, SessionLimits,
+    StrategyDefinitionLookup,
 };
-pub use selection::{EligibleAction, Selection};
+pub use selection::{EligibleAction, RecoveryActionSelection};
 
 use std::borrow::Cow;
 
-use crate::failure::{Category, Kind, RecoveryLevel};
+use crate::failure::{Category, FailureKind, RecoveryLevel};
 
 use super::model_catalog::CostEstimate;
 use super::randomness::RandomDraw;
@@ -72,7 +73,7 @@ pub fn decide(situation: &DecisionInput<'_>, draw: RandomDraw) -> Decision {
 /// Builds a decision.
 struct DecisionBuilder<'a, 's> {
     input: &'s DecisionInput<'a>,
-    kind: Kind,
+    kind: FailureKind,
     limits: RetryLimits,
     draw: RandomDraw,
     /// True if it would be retried unchanged if there were time left.
@@ -113,14 +114,14 @@ impl DecisionBuilder<'_, '_> {
         match self.kind.category() {
             Category::None => Some(NoRecoveryReason::NotAFailure),
             Category::Code => Some(NoRecoveryReason::Code),
-            _ if self.input.repeatable == Repeatable::OuterRetries => {
+            _ if self.input.repeatable == OperationRepeatability::OuterRetries => {
                 Some(NoRecoveryReason::OuterRetries)
             }
-            _ if self.input.repeatable == Repeatable::Interactive => {
+            _ if self.input.repeatable == OperationRepeatability::Interactive => {
                 Some(NoRecoveryReason::Interactive)
             }
             _ if !self.input.policy.enabled => Some(NoRecoveryReason::PolicyOff),
-            _ if self.input.repeatable == Repeatable::InputNotReplayable => {
+            _ if self.input.repeatable == OperationRepeatability::InputNotReplayable => {
                 Some(NoRecoveryReason::InputNotReplayable)
             }
             _ => None,
@@ -151,7 +152,7 @@ impl DecisionBuilder<'_, '_> {
     /// Returns why an unchanged retry is not allowed; none if it is.
     fn same_refusal(&mut self) -> Option<Cow<'static, str>> {
         let used = self.same_retry_count();
-        if self.input.repeatable == Repeatable::Unsafe {
+        if self.input.repeatable == OperationRepeatability::Unsafe {
             Some(Cow::Borrowed(MAY_HAVE_HAD_EFFECT))
         } else if !self.input.policy.is_retryable(self.kind) {
             Some(Cow::Borrowed(
@@ -177,7 +178,7 @@ impl DecisionBuilder<'_, '_> {
         {
             return decision;
         }
-        let unsafe_to_repeat = self.input.repeatable == Repeatable::Unsafe;
+        let unsafe_to_repeat = self.input.repeatable == OperationRepeatability::Unsafe;
         match self.kind.category() {
             Category::Unknown if unsafe_to_repeat => self.escalate(EscalationReason::NotRepeatable),
             Category::Unknown | Category::Fatal => self.escalate(EscalationReason::Exhausted),
@@ -239,7 +240,7 @@ impl DecisionBuilder<'_, '_> {
         let trigger = match (why, self.kind) {
             (EscalationReason::CostlierModel, _) => EscalationTrigger::CostConfirmation,
             (EscalationReason::Repair, _) => EscalationTrigger::Recovery,
-            (_, Kind::Stuck) => EscalationTrigger::Stuck,
+            (_, FailureKind::Stuck) => EscalationTrigger::Stuck,
             _ => EscalationTrigger::Hiccup,
         };
         let strategy = proposed.as_ref().map(|one| one.strategy.clone());
@@ -274,7 +275,7 @@ impl DecisionBuilder<'_, '_> {
             is_stated_reset: false,
             give_up_at: None,
             wait_purpose: WaitPurpose::Retry,
-            selection: Selection::default(),
+            selection: RecoveryActionSelection::default(),
             draw: self.draw,
             decided_at: self.input.now,
         }

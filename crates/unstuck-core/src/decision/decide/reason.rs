@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::decision::model_catalog::{CostEstimate, EstimatedAmount};
+use crate::decision::model_catalog::{CostEstimate, PossiblyUnknownAmount};
 use crate::duration::HumanDuration;
 use crate::knowledge::Strategy;
 
@@ -157,11 +157,11 @@ pub(super) fn costlier_model(
 ) -> String {
     let title = title(s);
     match &cost.amount {
-        EstimatedAmount::Known(usd) => format!(
+        PossiblyUnknownAmount::Known(usd) => format!(
             "{title}: switching the model from {from} to {to} would cost about ${usd:.2} more; \
              approval required."
         ),
-        EstimatedAmount::Unknown { why } => format!(
+        PossiblyUnknownAmount::Unknown { why } => format!(
             "{title}: the cost of switching the model from {from} to {to} is unknown ({why}); \
              approval required."
         ),

@@ -9,7 +9,7 @@ use super::DecisionBuilder;
 use super::decision_types::{
     ConcreteAttemptChange, Decision, EscalationReason, ProposedAction, RecoveryAction,
 };
-use super::input::{RepairOffer, RepairPermission, Repeatable};
+use super::input::{AvailableRepair, OperationRepeatability, RepairPermission};
 
 /// The name of the strategy.
 pub(super) const REPAIR: &str = "repair";
@@ -20,14 +20,14 @@ impl DecisionBuilder<'_, '_> {
         let offer = self.input.repair?;
         match offer.permission {
             // An operation that may have had an effect is not repeated, whatever the repair does.
-            _ if self.input.repeatable == Repeatable::Unsafe => None,
+            _ if self.input.repeatable == OperationRepeatability::Unsafe => None,
             RepairPermission::Granted { after } => Some(self.run_repair(offer, after)),
             RepairPermission::AskNow => Some(self.escalate_repair(offer)),
             RepairPermission::AskLast => None,
         }
     }
 
-    fn run_repair(&mut self, offer: RepairOffer<'_>, after: Duration) -> Decision {
+    fn run_repair(&mut self, offer: AvailableRepair<'_>, after: Duration) -> Decision {
         let when = if after.is_zero() {
             String::new()
         } else {
@@ -50,7 +50,7 @@ impl DecisionBuilder<'_, '_> {
         }
     }
 
-    pub(super) fn escalate_repair(&mut self, offer: RepairOffer<'_>) -> Decision {
+    pub(super) fn escalate_repair(&mut self, offer: AvailableRepair<'_>) -> Decision {
         let reason = format!(
             "{}: `{}` may fix it; approval required.",
             self.input.kind_knowledge.title, offer.command
@@ -64,7 +64,7 @@ impl DecisionBuilder<'_, '_> {
 }
 
 /// True if a repair that needs approval is left and is proposed instead of the usual escalation.
-pub(super) fn is_last_resort(offer: &RepairOffer<'_>, why: EscalationReason) -> bool {
+pub(super) fn is_last_resort(offer: &AvailableRepair<'_>, why: EscalationReason) -> bool {
     offer.permission == RepairPermission::AskLast
         && matches!(
             why,
@@ -72,7 +72,7 @@ pub(super) fn is_last_resort(offer: &RepairOffer<'_>, why: EscalationReason) -> 
         )
 }
 
-fn repair_change(offer: RepairOffer<'_>) -> ConcreteAttemptChange {
+fn repair_change(offer: AvailableRepair<'_>) -> ConcreteAttemptChange {
     ConcreteAttemptChange::Repair {
         id: offer.id.to_owned(),
         command: offer.command.to_owned(),

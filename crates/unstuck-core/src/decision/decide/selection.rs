@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use crate::failure::{Category, RecoveryLevel};
 
 use super::decision_types::{Decision, RecoveryAction, WaitPurpose};
-use super::input::{RepairPermission, Repeatable};
+use super::input::{OperationRepeatability, RepairPermission};
 use super::repair::REPAIR;
 use super::{DecisionBuilder, delay};
 
 /// The actions that were eligible, and the chosen one.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Selection {
+pub struct RecoveryActionSelection {
     /// The actions that the policy and the situation allowed, in the order of preference.
     pub eligible: Vec<EligibleAction>,
     /// The chosen action.
@@ -23,7 +23,7 @@ pub struct Selection {
     pub probability: f64,
 }
 
-impl Selection {
+impl RecoveryActionSelection {
     /// True if the selection was not recorded.
     pub fn is_unknown(&self) -> bool {
         self.chosen.is_empty()
@@ -49,7 +49,7 @@ impl EligibleAction {
 
 impl DecisionBuilder<'_, '_> {
     /// Returns the actions that this decision was selected from.
-    pub(super) fn selection(&mut self, decision: &Decision) -> Selection {
+    pub(super) fn selection(&mut self, decision: &Decision) -> RecoveryActionSelection {
         let chosen = chosen_action(decision);
         let mut eligible = match &decision.action {
             RecoveryAction::Stop { .. } => Vec::new(),
@@ -58,7 +58,7 @@ impl DecisionBuilder<'_, '_> {
         if eligible.iter().all(|one| one.action != chosen) {
             eligible.push(EligibleAction::new(chosen.clone(), None));
         }
-        Selection {
+        RecoveryActionSelection {
             eligible,
             chosen,
             probability: 1.0,
@@ -90,7 +90,7 @@ impl DecisionBuilder<'_, '_> {
 
     fn is_repair_granted(&self) -> bool {
         let granted = |permission| matches!(permission, RepairPermission::Granted { .. });
-        let is_repeatable = self.input.repeatable != Repeatable::Unsafe;
+        let is_repeatable = self.input.repeatable != OperationRepeatability::Unsafe;
         is_repeatable && self.input.repair.is_some_and(|one| granted(one.permission))
     }
 

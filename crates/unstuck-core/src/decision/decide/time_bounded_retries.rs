@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use crate::decision::retry_policy::RetryLimits;
 use crate::duration::HumanDuration;
-use crate::failure::{Kind, RecoveryLevel};
+use crate::failure::{FailureKind, RecoveryLevel};
 use crate::time::Timestamp;
 
 use super::decision_types::{Decision, EscalationReason, RecoveryAction, WaitPurpose};
-use super::input::{DecisionInput, NetworkStatus, Repeatable};
+use super::input::{DecisionInput, NetworkStatus, OperationRepeatability};
 use super::{DecisionBuilder, delay, reason};
 
 /// The interval between probes of a parked session.
@@ -77,7 +77,7 @@ impl DecisionBuilder<'_, '_> {
     /// may take in total, anything else as long as it is retried without progress.
     pub(super) fn wait_for_network(&mut self) -> Option<Decision> {
         let s = self.input;
-        let is_cause = matches!(self.kind, Kind::NetworkError | Kind::Timeout);
+        let is_cause = matches!(self.kind, FailureKind::NetworkError | FailureKind::Timeout);
         let allowed = if s.can_park {
             s.policy.max_elapsed.unwrap_or(DEFAULT_OFFLINE_LIMIT)
         } else {
@@ -87,7 +87,7 @@ impl DecisionBuilder<'_, '_> {
         if s.network != NetworkStatus::Down
             || !is_cause
             || left.is_zero()
-            || s.repeatable == Repeatable::Unsafe
+            || s.repeatable == OperationRepeatability::Unsafe
             || self.limits.give_up_after.is_none()
         {
             return None;

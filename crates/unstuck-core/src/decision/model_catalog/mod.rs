@@ -4,12 +4,12 @@ mod model_name;
 mod switch_cost;
 
 pub use switch_cost::{
-    CostEstimate, EstimatedAmount, ModelSwitch, ModelSwitchReason, RereadCost, TokenUsage,
+    CostEstimate, ModelSwitch, ModelSwitchReason, PossiblyUnknownAmount, RereadCost, TokenUsage,
 };
 
 use serde::{Deserialize, Serialize};
 
-use crate::knowledge::ModelChoice;
+use crate::knowledge::ReplacementModelChoice;
 
 use model_name::ModelName;
 
@@ -44,7 +44,7 @@ pub struct LongPromptPrice {
 /// A model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Model {
+pub struct CatalogModel {
     /// The id in the provider's API.
     pub id: String,
     /// The provider.
@@ -64,7 +64,7 @@ pub struct Model {
     pub aliases: Vec<String>,
 }
 
-impl Model {
+impl CatalogModel {
     fn has_name(&self, name: ModelName<'_>) -> bool {
         name.is_same_model(&self.id) || self.aliases.iter().any(|alias| name.is_same_model(alias))
     }
@@ -90,7 +90,7 @@ pub struct ModelLadder {
 pub struct ModelCatalog {
     /// The models.
     #[serde(default, rename = "model")]
-    pub models: Vec<Model>,
+    pub models: Vec<CatalogModel>,
     /// The ladders.
     #[serde(default, rename = "ladder")]
     pub ladders: Vec<ModelLadder>,
@@ -98,7 +98,7 @@ pub struct ModelCatalog {
 
 /// The reason why there is no model to switch to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum ModelChoiceError {
+pub enum ModelSwitchTargetError {
     /// The model is the last one of its ladder.
     #[error("already at the most capable model of the ladder")]
     AtTheTop,
@@ -131,7 +131,7 @@ impl ModelCatalog {
 
     /// Adds a model, or replaces the one with the same id.
     #[must_use]
-    pub fn with(mut self, model: Model) -> Self {
+    pub fn with(mut self, model: CatalogModel) -> Self {
         match self.models.iter_mut().find(|known| known.id == model.id) {
             Some(known) => *known = model,
             // Of two models with the same alias the added one is used.
@@ -151,25 +151,29 @@ impl ModelCatalog {
     }
 
     /// Returns the model with this name, in any spelling.
-    pub fn find(&self, name: &str) -> Option<&Model> {
+    pub fn find(&self, name: &str) -> Option<&CatalogModel> {
         let exact = self.models.iter().find(|model| model.id == name);
         let name = ModelName::parse(name);
         exact.or_else(|| self.models.iter().find(|model| model.has_name(name)))
     }
 
     /// Returns the model to switch to, chosen as the strategy says.
-    pub fn choose(&self, from: &str, choice: ModelChoice) -> Result<&str, ModelChoiceError> {
+    pub fn choose(
+        &self,
+        from: &str,
+        choice: ReplacementModelChoice,
+    ) -> Result<&str, ModelSwitchTargetError> {
         match choice {
-            ModelChoice::Next => self.next_model(from),
-            ModelChoice::LargerContext => self.larger_context(from),
-            ModelChoice::Sibling => self.sibling(from),
+            ReplacementModelChoice::Next => self.next_model(from),
+            ReplacementModelChoice::LargerContext => self.larger_context(from),
+            ReplacementModelChoice::Sibling => self.sibling(from),
         }
     }
 
     /// Returns the next model up the ladder.
     ///
     /// A model that is not on a ladder has the position of another one of its family.
-    pub fn next_model(&self, from: &str) -> Result<&str, ModelChoiceError> {
+    pub fn next_model(&self, from: &str) -> Result<&str, ModelSwitchTargetError> {
         let (name, model) = (ModelName::parse(from), self.find(from));
         let named = |id: &str| name.is_same_model(id) || model.is_some_and(|model| model.id == id);
         let related = |id: &str| {
@@ -179,26 +183,26 @@ impl ModelCatalog {
         let (ladder, rung) = self
             .ladder_position(named)
             .or_else(|| self.ladder_position(related))
-            .ok_or(ModelChoiceError::NotOnALadder)?;
+            .ok_or(ModelSwitchTargetError::NotOnALadder)?;
         let next = ladder
             .models
             .get(rung + 1)
-            .ok_or(ModelChoiceError::AtTheTop)?;
+            .ok_or(ModelSwitchTargetError::AtTheTop)?;
         Ok(next)
     }
 
     /// Returns a model of the same provider with a larger context window: of the same family if there is one, otherwise
     /// the cheapest that does not cost less, since a cheaper one is usually weaker.
-    pub fn larger_context(&self, from: &str) -> Result<&str, ModelChoiceError> {
-        let model = self.find(from).ok_or(ModelChoiceError::Unknown)?;
-        let room = model.context.ok_or(ModelChoiceError::Unknown)?;
+    pub fn larger_context(&self, from: &str) -> Result<&str, ModelSwitchTargetError> {
+        let model = self.find(from).ok_or(ModelSwitchTargetError::Unknown)?;
+        let room = model.context.ok_or(ModelSwitchTargetError::Unknown)?;
         let own = model.output_price().unwrap_or(0.0);
-        let rank = |other: &Model| {
+        let rank = |other: &CatalogModel| {
             let price = other.output_price().unwrap_or(f64::INFINITY);
             let related = other.family.is_some() && other.family == model.family;
             (!related, price < own, price)
         };
-        let before = |a: &Model, b: &Model| {
+        let before = |a: &CatalogModel, b: &CatalogModel| {
             let (a, b) = (rank(a), rank(b));
             (a.0, a.1).cmp(&(b.0, b.1)).then(a.2.total_cmp(&b.2))
         };
@@ -206,14 +210,16 @@ impl ModelCatalog {
             .filter(|other| other.context.is_some_and(|context| context > room))
             .min_by(|a, b| before(a, b))
             .map(|other| &*other.id)
-            .ok_or(ModelChoiceError::NoneLarger)
+            .ok_or(ModelSwitchTargetError::NoneLarger)
     }
 
     /// Returns the model of the same provider with the nearest price, within half to double.
-    pub fn sibling(&self, from: &str) -> Result<&str, ModelChoiceError> {
-        let model = self.find(from).ok_or(ModelChoiceError::Unknown)?;
-        let own = model.output_price().ok_or(ModelChoiceError::NoSibling)?;
-        let off = |other: &Model| {
+    pub fn sibling(&self, from: &str) -> Result<&str, ModelSwitchTargetError> {
+        let model = self.find(from).ok_or(ModelSwitchTargetError::Unknown)?;
+        let own = model
+            .output_price()
+            .ok_or(ModelSwitchTargetError::NoSibling)?;
+        let off = |other: &CatalogModel| {
             let ratio = other
                 .output_price()
                 .map_or(f64::INFINITY, |price| price / own);
@@ -223,10 +229,10 @@ impl ModelCatalog {
             .filter(|other| off(other) <= 1.0)
             .min_by(|a, b| off(a).total_cmp(&off(b)))
             .map(|other| &*other.id)
-            .ok_or(ModelChoiceError::NoSibling)
+            .ok_or(ModelSwitchTargetError::NoSibling)
     }
 
-    fn other_models(&self, model: &Model) -> impl Iterator<Item = &Model> {
+    fn other_models(&self, model: &CatalogModel) -> impl Iterator<Item = &CatalogModel> {
         let (id, provider) = (model.id.clone(), model.provider.clone());
         self.models
             .iter()

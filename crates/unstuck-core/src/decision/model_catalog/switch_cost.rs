@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::money::format_usd;
 use crate::time::Timestamp;
 
-use super::{Model, ModelCatalog};
+use super::{CatalogModel, ModelCatalog};
 
 /// An expected or actual number of tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -60,7 +60,7 @@ impl fmt::Display for RereadCost {
 /// An amount of money that may be unknown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum EstimatedAmount {
+pub enum PossiblyUnknownAmount {
     /// An amount in USD; negative if it becomes cheaper.
     Known(f64),
     /// Unknown.
@@ -74,7 +74,7 @@ pub enum EstimatedAmount {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CostEstimate {
     /// The amount.
-    pub amount: EstimatedAmount,
+    pub amount: PossiblyUnknownAmount,
     /// The formula, for humans.
     pub formula: String,
 }
@@ -83,8 +83,8 @@ impl CostEstimate {
     /// Returns the amount in USD, if it is known.
     pub fn usd(&self) -> Option<f64> {
         match self.amount {
-            EstimatedAmount::Known(usd) => Some(usd),
-            EstimatedAmount::Unknown { .. } => None,
+            PossiblyUnknownAmount::Known(usd) => Some(usd),
+            PossiblyUnknownAmount::Unknown { .. } => None,
         }
     }
 
@@ -104,7 +104,7 @@ impl CostEstimate {
             return Self::unknown("the expected token usage is unknown".into());
         }
         Self {
-            amount: EstimatedAmount::Known(usd),
+            amount: PossiblyUnknownAmount::Known(usd),
             formula,
         }
     }
@@ -112,7 +112,7 @@ impl CostEstimate {
     fn unknown(why: String) -> Self {
         Self {
             formula: format!("not estimated: {why}"),
-            amount: EstimatedAmount::Unknown { why },
+            amount: PossiblyUnknownAmount::Unknown { why },
         }
     }
 }
@@ -124,7 +124,7 @@ struct TokenRates {
     output: f64,
 }
 
-impl Model {
+impl CatalogModel {
     /// Returns the cost of a request in USD; `None` if a needed price is unknown.
     pub fn cost(&self, tokens: TokenUsage) -> Option<f64> {
         let rates = self.rates(tokens)?;

@@ -38,7 +38,7 @@ fn a_custom_ladder_is_used() {
     assert_eq!(catalog.next_model("local-small"), Ok("local-large"));
     assert_eq!(
         catalog.next_model("claude-haiku-5-5"),
-        Err(ModelChoiceError::NotOnALadder)
+        Err(ModelSwitchTargetError::NotOnALadder)
     );
 }
 
@@ -53,7 +53,7 @@ fn there_is_no_model_above_the_top_or_above_an_unknown_one() {
     );
     assert_eq!(
         catalog.next_model("no-such-model"),
-        Err(ModelChoiceError::NotOnALadder)
+        Err(ModelSwitchTargetError::NotOnALadder)
     );
 }
 
@@ -66,7 +66,7 @@ fn a_larger_context_is_searched_in_the_same_family_first() {
     );
     assert_eq!(
         catalog.larger_context("claude-opus-5-5"),
-        Err(ModelChoiceError::NoneLarger)
+        Err(ModelSwitchTargetError::NoneLarger)
     );
 }
 
@@ -77,7 +77,7 @@ fn a_sibling_costs_about_the_same() {
     assert_eq!(catalog.sibling("gpt-6.1-sol"), Ok("gpt-6-sol"));
     assert_eq!(
         catalog.sibling("no-such-model"),
-        Err(ModelChoiceError::Unknown)
+        Err(ModelSwitchTargetError::Unknown)
     );
 }
 

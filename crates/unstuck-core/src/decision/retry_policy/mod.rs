@@ -10,14 +10,14 @@ pub use policy_value::policy_key;
 pub(crate) use retry_limits::RetryLimitKey;
 pub use retry_limits::RetryLimits;
 pub use templates::{DEFAULT_TEMPLATE, default_template, template, templates};
-pub use validation::{InvalidPolicy, PolicyProblem};
+pub use validation::{InvalidRetryPolicy, RetryPolicyProblem};
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::failure::Kind;
+use crate::failure::FailureKind;
 
 use super::backoff::{Backoff, BackoffCurve, Jitter};
 
@@ -33,7 +33,7 @@ use super::backoff::{Backoff, BackoffCurve, Jitter};
 /// assert_eq!((policy.max_retries, policy.backoff_base), (5, 5.0));
 /// let wrong = RetryPolicy::from_json(r#"{"maxRetry": 5, "backoffBase": -1}"#).unwrap_err();
 /// assert_eq!(wrong.problems.len(), 2);
-/// # Ok::<(), unstuck_core::decision::InvalidPolicy>(())
+/// # Ok::<(), unstuck_core::decision::InvalidRetryPolicy>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -56,7 +56,7 @@ pub struct RetryPolicy {
     ///
     /// It only restricts: a systematic kind in the list is still not retried unchanged. A transient kind that is not in
     /// the list goes straight to its chain.
-    pub retryable_errors: Vec<Kind>,
+    pub retryable_errors: Vec<FailureKind>,
     /// True if the model may be switched without approval.
     #[serde(rename = "autoEscalate")]
     pub auto_switch_model: bool,
@@ -86,18 +86,18 @@ pub struct RetryPolicy {
     /// The maximum extra cost of more expensive models per session without approval, in USD; unlimited if absent.
     pub confirm_above: Option<f64>,
     /// Overrides by kind.
-    pub kinds: PolicyOverrides,
+    pub kinds: KindPolicyOverrides,
     /// Overrides by tool.
-    pub tools: BTreeMap<String, PolicyOverride>,
+    pub tools: BTreeMap<String, RetryPolicyOverride>,
 }
 
 /// Overrides of the policy's general values, by kind.
-pub type PolicyOverrides = BTreeMap<Kind, PolicyOverride>;
+pub type KindPolicyOverrides = BTreeMap<FailureKind, RetryPolicyOverride>;
 
 /// Overrides for one kind or one tool; absent values are the policy's.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct PolicyOverride {
+pub struct RetryPolicyOverride {
     /// The number of retries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_retries: Option<u32>,
@@ -185,7 +185,7 @@ impl RetryPolicy {
     }
 
     /// True if a kind may be retried unchanged.
-    pub fn is_retryable(&self, kind: Kind) -> bool {
+    pub fn is_retryable(&self, kind: FailureKind) -> bool {
         self.retryable_errors.is_empty() || self.retryable_errors.contains(&kind)
     }
 }

@@ -5,12 +5,12 @@ use std::fmt;
 
 use serde::Deserialize;
 
-use crate::failure::Kind;
+use crate::failure::FailureKind;
 
 use super::super::backoff::{BackoffCurve, Jitter};
 use super::policy_value::{FieldSetter, PolicyValue, policy_key};
-use super::validation::{InvalidPolicy, PolicyProblems};
-use super::{PolicyOverride, RetryPolicy, template, templates};
+use super::validation::{InvalidRetryPolicy, PolicyProblems};
+use super::{RetryPolicy, RetryPolicyOverride, template, templates};
 
 const KEYS: [&str; 22] = [
     "id",
@@ -63,28 +63,28 @@ const JITTERS: [(&str, Jitter); 4] = [
 
 impl RetryPolicy {
     /// Parses a policy from JSON.
-    pub fn from_json(text: &str) -> Result<Self, InvalidPolicy> {
+    pub fn from_json(text: &str) -> Result<Self, InvalidRetryPolicy> {
         serde_json::from_str(text)
             .map_err(|error| unreadable("JSON", &error))
             .and_then(Self::from_raw)
     }
 
     /// Parses a policy from TOML.
-    pub fn from_toml(text: &str) -> Result<Self, InvalidPolicy> {
+    pub fn from_toml(text: &str) -> Result<Self, InvalidRetryPolicy> {
         toml::from_str(text)
             .map_err(|error| unreadable("TOML", &error))
             .and_then(Self::from_raw)
     }
 
     /// Returns the policy with the keys of a JSON object applied; absent keys stay.
-    pub fn with_json(&self, changes: &serde_json::Value) -> Result<Self, InvalidPolicy> {
+    pub fn with_json(&self, changes: &serde_json::Value) -> Result<Self, InvalidRetryPolicy> {
         let raw = PolicyValue::deserialize(changes).map_err(|error| unreadable("JSON", &error))?;
         let mut problems = PolicyProblems::default();
         let policy = self.with_raw(raw, &mut problems);
         finish(policy, problems)
     }
 
-    fn from_raw(raw: PolicyValue) -> Result<Self, InvalidPolicy> {
+    fn from_raw(raw: PolicyValue) -> Result<Self, InvalidRetryPolicy> {
         let mut problems = PolicyProblems::default();
         let policy = base_template(&raw, &mut problems).with_raw(raw, &mut problems);
         finish(policy, problems)
@@ -136,7 +136,7 @@ impl RetryPolicy {
     }
 }
 
-impl PolicyOverride {
+impl RetryPolicyOverride {
     fn set(&mut self, key: &str, mut at: FieldSetter<'_>) {
         match key {
             "maxRetries" => at.set_count(0, self.max_retries.get_or_insert_default()),
@@ -158,7 +158,7 @@ impl<'de> Deserialize<'de> for RetryPolicy {
     }
 }
 
-impl<'de> Deserialize<'de> for PolicyOverride {
+impl<'de> Deserialize<'de> for RetryPolicyOverride {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let keys = BTreeMap::deserialize(deserializer)?;
         let mut problems = PolicyProblems::default();
@@ -173,7 +173,7 @@ impl<'de> Deserialize<'de> for PolicyOverride {
         any.check_override("override", &one, &mut problems);
         match problems.0 {
             problems if problems.is_empty() => Ok(one),
-            problems => Err(serde::de::Error::custom(InvalidPolicy { problems })),
+            problems => Err(serde::de::Error::custom(InvalidRetryPolicy { problems })),
         }
     }
 }
@@ -201,34 +201,37 @@ fn base_template(raw: &PolicyValue, problems: &mut PolicyProblems) -> RetryPolic
     RetryPolicy::default()
 }
 
-fn finish(policy: RetryPolicy, mut problems: PolicyProblems) -> Result<RetryPolicy, InvalidPolicy> {
+fn finish(
+    policy: RetryPolicy,
+    mut problems: PolicyProblems,
+) -> Result<RetryPolicy, InvalidRetryPolicy> {
     policy.collect_problems(&mut problems);
     if problems.0.is_empty() {
         Ok(policy)
     } else {
-        Err(InvalidPolicy {
+        Err(InvalidRetryPolicy {
             problems: problems.0,
         })
     }
 }
 
-fn unreadable(format: &str, error: &dyn fmt::Display) -> InvalidPolicy {
+fn unreadable(format: &str, error: &dyn fmt::Display) -> InvalidRetryPolicy {
     let mut problems = PolicyProblems::default();
     problems.add(
         "policy",
         "unreadable",
         format!("must be {format} ({error})"),
     );
-    InvalidPolicy {
+    InvalidRetryPolicy {
         problems: problems.0,
     }
 }
 
-fn parse_kind(name: &str, problems: &mut PolicyProblems) -> Option<Kind> {
+fn parse_kind(name: &str, problems: &mut PolicyProblems) -> Option<FailureKind> {
     match name.parse() {
         Ok(kind) => Some(kind),
         Err(unknown) => {
-            let unknown: crate::failure::UnknownKind = unknown;
+            let unknown: crate::failure::UnknownFailureKind = unknown;
             problems.add("kinds", format!("`{name}`"), unknown.to_string());
             None
         }
@@ -240,7 +243,7 @@ impl PolicyProblems {
         &mut self,
         path: &str,
         keys: &BTreeMap<String, PolicyValue>,
-        one: &mut PolicyOverride,
+        one: &mut RetryPolicyOverride,
     ) {
         for (key, raw) in keys {
             let key = policy_key(key);

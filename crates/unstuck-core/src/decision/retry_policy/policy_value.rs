@@ -7,9 +7,9 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::did_you_mean::nearest;
-use crate::failure::Kind;
+use crate::failure::FailureKind;
 
-use super::PolicyOverride;
+use super::RetryPolicyOverride;
 use super::validation::PolicyProblems;
 
 /// A policy value from JSON or TOML. Unlike JSON it keeps NaN, which TOML can contain and which must be rejected.
@@ -128,16 +128,16 @@ impl FieldSetter<'_> {
         }
     }
 
-    pub(super) fn set_kinds(&mut self, field: &mut Vec<Kind>) {
+    pub(super) fn set_kinds(&mut self, field: &mut Vec<FailureKind>) {
         let PolicyValue::List(list) = &self.raw else {
             return self.add_problem("must be a list of kinds");
         };
         field.clear();
         for raw in list {
             let parsed = match raw {
-                PolicyValue::Text(name) => {
-                    name.parse::<Kind>().map_err(|unknown| unknown.to_string())
-                }
+                PolicyValue::Text(name) => name
+                    .parse::<FailureKind>()
+                    .map_err(|unknown| unknown.to_string()),
                 _ => Err("must be the name of a kind".to_owned()),
             };
             match parsed {
@@ -151,7 +151,7 @@ impl FieldSetter<'_> {
     pub(super) fn set_overrides<K: Ord>(
         &mut self,
         name: impl Fn(&str, &mut PolicyProblems) -> Option<K>,
-        field: &mut BTreeMap<K, PolicyOverride>,
+        field: &mut BTreeMap<K, RetryPolicyOverride>,
     ) {
         let PolicyValue::Table(table) = &self.raw else {
             return self.add_problem("must be a table");

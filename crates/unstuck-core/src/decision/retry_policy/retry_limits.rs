@@ -6,11 +6,11 @@
 
 use std::time::Duration;
 
-use crate::failure::{Category, FailureLayer, Kind};
+use crate::failure::{Category, FailureKind, FailureLayer};
 use crate::knowledge::KindKnowledge;
 
 use super::super::backoff::{Backoff, BackoffCurve, Jitter};
-use super::{PolicyOverride, RetryPolicy};
+use super::{RetryPolicy, RetryPolicyOverride};
 
 /// The effective limits of one failure.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -30,19 +30,19 @@ pub struct RetryLimits {
 /// The kind, layer and tool of a failure, by which its retry limits are looked up.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RetryLimitKey<'a> {
-    pub(crate) kind: Kind,
+    pub(crate) kind: FailureKind,
     pub(crate) layer: FailureLayer,
     pub(crate) tool: Option<&'a str>,
 }
 
 /// The overrides for a scope, most specific first.
 struct ApplicableOverrides<'a> {
-    tool: Option<&'a PolicyOverride>,
-    kind: Option<&'a PolicyOverride>,
+    tool: Option<&'a RetryPolicyOverride>,
+    kind: Option<&'a RetryPolicyOverride>,
 }
 
 impl ApplicableOverrides<'_> {
-    fn first_value<T>(&self, what: impl Fn(&PolicyOverride) -> Option<T>) -> Option<T> {
+    fn first_value<T>(&self, what: impl Fn(&RetryPolicyOverride) -> Option<T>) -> Option<T> {
         [self.tool, self.kind].into_iter().flatten().find_map(what)
     }
 }
@@ -51,7 +51,7 @@ impl RetryPolicy {
     /// Returns the limits of a kind in a layer, and of a tool.
     pub fn limits(
         &self,
-        kind: Kind,
+        kind: FailureKind,
         layer: FailureLayer,
         file: &KindKnowledge,
         tool: Option<&str>,
@@ -112,7 +112,7 @@ impl RetryPolicy {
         file: &KindKnowledge,
         words: &ApplicableOverrides<'_>,
     ) -> (u32, bool) {
-        let of = |one: Option<&PolicyOverride>| one.and_then(|one| one.max_retries);
+        let of = |one: Option<&RetryPolicyOverride>| one.and_then(|one| one.max_retries);
         let tool = of(words.tool);
         if let Some(retries) = of(words.kind) {
             return (tool.map_or(retries, |tool| tool.min(retries)), true);

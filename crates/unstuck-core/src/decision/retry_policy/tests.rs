@@ -100,10 +100,14 @@ fn attempts_snake_case_and_old_kind_names_are_accepted() {
     assert_eq!((policy.max_retries, policy.backoff_base), (4, 5.0));
     assert_eq!(
         policy.retryable_errors,
-        [Kind::RateLimit, Kind::RateLimit, Kind::AuthRequired]
+        [
+            FailureKind::RateLimit,
+            FailureKind::RateLimit,
+            FailureKind::AuthRequired
+        ]
     );
     assert_eq!(policy.max_elapsed, Some(Duration::from_secs(1200)));
-    assert_eq!(policy.kinds[&Kind::RateLimit].max_retries, Some(7));
+    assert_eq!(policy.kinds[&FailureKind::RateLimit].max_retries, Some(7));
 }
 
 #[test]
@@ -172,13 +176,14 @@ fn changes_can_be_applied_to_a_policy() {
 /// A role's overrides are parsed separately, with the same checks.
 #[test]
 fn the_overrides_of_a_role_are_parsed_separately() {
-    let role: PolicyOverrides =
+    let role: KindPolicyOverrides =
         serde_json::from_str(r#"{"timeout": {"max_retries": 5}, "stuck": {"maxAttempts": 1}}"#)
             .unwrap();
-    assert_eq!(role[&Kind::Timeout].max_retries, Some(5));
-    assert_eq!(role[&Kind::Stuck].max_retries, Some(0));
-    let wrong = serde_json::from_str::<PolicyOverride>(r#"{"backoffBase": -2, "curv": "linear"}"#)
-        .unwrap_err();
+    assert_eq!(role[&FailureKind::Timeout].max_retries, Some(5));
+    assert_eq!(role[&FailureKind::Stuck].max_retries, Some(0));
+    let wrong =
+        serde_json::from_str::<RetryPolicyOverride>(r#"{"backoffBase": -2, "curv": "linear"}"#)
+            .unwrap_err();
     assert!(
         wrong.to_string().contains("did you mean `curve`?"),
         "{wrong}"

@@ -5,11 +5,11 @@ use std::fmt;
 use serde::Serialize;
 
 use super::super::backoff::BackoffCurve;
-use super::{PolicyOverride, RetryPolicy};
+use super::{RetryPolicy, RetryPolicyOverride};
 
 /// A problem of a policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct PolicyProblem {
+pub struct RetryPolicyProblem {
     /// The key, with its tables: `kinds.timeout.maxRetries`.
     pub field: String,
     /// The given value.
@@ -18,7 +18,7 @@ pub struct PolicyProblem {
     pub expected: String,
 }
 
-impl fmt::Display for PolicyProblem {
+impl fmt::Display for RetryPolicyProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "`{}` is {}: {}", self.field, self.value, self.expected)
     }
@@ -27,23 +27,23 @@ impl fmt::Display for PolicyProblem {
 /// An invalid policy, with all its problems.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid policy: {}", list(.problems))]
-pub struct InvalidPolicy {
+pub struct InvalidRetryPolicy {
     /// All problems.
-    pub problems: Vec<PolicyProblem>,
+    pub problems: Vec<RetryPolicyProblem>,
 }
 
-fn list(problems: &[PolicyProblem]) -> String {
+fn list(problems: &[RetryPolicyProblem]) -> String {
     let lines: Vec<_> = problems.iter().map(ToString::to_string).collect();
     lines.join("; ")
 }
 
 /// Collects problems under a path of keys.
 #[derive(Debug, Default)]
-pub(super) struct PolicyProblems(pub(super) Vec<PolicyProblem>);
+pub(super) struct PolicyProblems(pub(super) Vec<RetryPolicyProblem>);
 
 impl PolicyProblems {
     pub(super) fn add(&mut self, field: &str, value: impl fmt::Display, why: impl Into<String>) {
-        self.0.push(PolicyProblem {
+        self.0.push(RetryPolicyProblem {
             field: field.to_owned(),
             value: value.to_string(),
             expected: why.into(),
@@ -60,12 +60,12 @@ impl PolicyProblems {
 
 impl RetryPolicy {
     /// Checks that the values are consistent; all problems are reported at once.
-    pub fn check(&self) -> Result<(), InvalidPolicy> {
+    pub fn check(&self) -> Result<(), InvalidRetryPolicy> {
         let mut problems = PolicyProblems::default();
         self.collect_problems(&mut problems);
         match problems.0 {
             problems if problems.is_empty() => Ok(()),
-            problems => Err(InvalidPolicy { problems }),
+            problems => Err(InvalidRetryPolicy { problems }),
         }
     }
 
@@ -118,7 +118,7 @@ impl RetryPolicy {
     pub(super) fn check_override(
         &self,
         path: &str,
-        one: &PolicyOverride,
+        one: &RetryPolicyOverride,
         problems: &mut PolicyProblems,
     ) {
         let curve = one.curve.unwrap_or(self.curve);

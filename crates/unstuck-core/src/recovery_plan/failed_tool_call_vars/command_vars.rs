@@ -3,14 +3,14 @@
 use minijinja::Value;
 
 use super::{FailedToolCallVarSources, FailedToolCallVars, RawShellWord};
-use crate::failure::Kind;
+use crate::failure::FailureKind;
 use crate::recovery_plan::failed_tool_call::SimpleCommand;
 use crate::recovery_plan::shell_lexer::{ShellToken, ShellTokenKind, shell_tokens};
 use crate::recovery_plan::{failure_message_values, shell_rewrite, tool_argument_fixes};
 
 pub(super) fn gather(facts: &mut FailedToolCallVars, source: &FailedToolCallVarSources<'_>) {
     let named = source
-        .is_kind(Kind::CommandNotFound)
+        .is_kind(FailureKind::CommandNotFound)
         .then(|| failure_message_values::missing_program(&source.message));
     let named = named.flatten();
     let failed = source.call.failed_command(named.as_deref());
@@ -20,7 +20,7 @@ pub(super) fn gather(facts: &mut FailedToolCallVars, source: &FailedToolCallVarS
         facts.set_raw("script", Some(command.clone()));
     }
     facts.set_some("program", program.as_deref());
-    if source.is_kind(Kind::CommandNotFound) {
+    if source.is_kind(FailureKind::CommandNotFound) {
         facts.set_some(
             "package",
             program

@@ -2,7 +2,7 @@
 
 use super::{FailedToolCallVarSources, FailedToolCallVars};
 use crate::did_you_mean::nearest;
-use crate::failure::Kind;
+use crate::failure::FailureKind;
 use crate::recovery_plan::tool_argument_fixes::{self, ToolArgs};
 use crate::recovery_plan::{failure_message_values, shell_rewrite};
 
@@ -118,7 +118,7 @@ fn add_syntax_fixes(facts: &mut FailedToolCallVars, source: &FailedToolCallVarSo
 }
 
 fn add_port_fix(facts: &mut FailedToolCallVars, source: &FailedToolCallVarSources<'_>) {
-    if !source.is_kind(Kind::PortInUse) {
+    if !source.is_kind(FailureKind::PortInUse) {
         return;
     }
     let Some(port) = failure_message_values::port(&source.message) else {

@@ -16,11 +16,11 @@ use minijinja::Value;
 use minijinja::value::{Object, ObjectRepr};
 
 use super::failed_tool_call::{FailedToolCall, SimpleCommand};
-use super::plan_request::PlanRequest;
+use super::plan_request::RecoveryPlanRequest;
 use super::tool_argument_fixes::ToolArgs;
 use super::{failure_message_values, shell_rewrite};
-use crate::failure::Kind;
-use crate::knowledge::{KnownTool, ToolRole};
+use crate::failure::FailureKind;
+use crate::knowledge::{KnownAgentTool, ToolRole};
 
 /// Describes the problem under its heading; a message that begins with the heading is enough on its own.
 fn describe_problem(heading: &str, message: &str) -> String {
@@ -64,13 +64,13 @@ pub(super) struct FailedToolCallVars {
 
 /// The sources of the variables of a failed tool call.
 pub(super) struct FailedToolCallVarSources<'a> {
-    pub(super) request: &'a PlanRequest<'a>,
+    pub(super) request: &'a RecoveryPlanRequest<'a>,
     pub(super) call: &'a FailedToolCall,
     pub(super) message: String,
 }
 
 /// Returns the directory that a failed call is about, so that the caller can list it.
-pub(super) fn failure_directory(request: &PlanRequest<'_>) -> Option<String> {
+pub(super) fn failure_directory(request: &RecoveryPlanRequest<'_>) -> Option<String> {
     let call =
         FailedToolCall::from_failure(request.recovery_knowledge, request.failure, request.args);
     let message = failure_message_values::failure_message(request.failure, request.diagnosis);
@@ -83,7 +83,7 @@ pub(super) fn failure_directory(request: &PlanRequest<'_>) -> Option<String> {
 
 impl FailedToolCallVars {
     /// Collects all template variables of a failed call.
-    pub(super) fn gather(request: &PlanRequest<'_>, call: &FailedToolCall) -> Self {
+    pub(super) fn gather(request: &RecoveryPlanRequest<'_>, call: &FailedToolCall) -> Self {
         let source = FailedToolCallVarSources {
             request,
             call,
@@ -186,7 +186,7 @@ impl FailedToolCallVarSources<'_> {
     }
 
     /// Returns the tool of the failed call, or the common shell tool.
-    pub(super) fn known_tool(&self) -> Option<&KnownTool> {
+    pub(super) fn known_tool(&self) -> Option<&KnownAgentTool> {
         let recovery_knowledge = self.request.recovery_knowledge;
         match &self.call.tool {
             Some(name) => recovery_knowledge.tool(name),
@@ -212,7 +212,7 @@ impl FailedToolCallVarSources<'_> {
     }
 
     /// True if the failure has this kind.
-    pub(super) fn is_kind(&self, kind: Kind) -> bool {
+    pub(super) fn is_kind(&self, kind: FailureKind) -> bool {
         self.request.diagnosis.kind == kind
     }
 }

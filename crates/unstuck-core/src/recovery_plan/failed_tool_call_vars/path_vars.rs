@@ -2,7 +2,7 @@
 
 use super::{FailedToolCallVarSources, FailedToolCallVars};
 use crate::did_you_mean::edit_distance;
-use crate::failure::Kind;
+use crate::failure::FailureKind;
 use crate::recovery_plan::failure_message_values;
 use crate::recovery_plan::tool_argument_fixes;
 
@@ -35,7 +35,7 @@ pub(super) fn gather(facts: &mut FailedToolCallVars, source: &FailedToolCallVarS
     facts.set("base", base);
     facts.set("in_root", is_inside(&path, source.request.root.as_deref()));
     add_sandbox_call(facts, source, &path);
-    if source.is_kind(Kind::FileNotFound) {
+    if source.is_kind(FailureKind::FileNotFound) {
         add_similar_names(facts, source, &path);
     }
 }
@@ -49,7 +49,8 @@ fn failed_path(source: &FailedToolCallVarSources<'_>) -> Option<String> {
     let args = &source.call.args;
     let given = PATH_ARGS.iter().find_map(|name| args.get(*name)?.as_str());
     let given = given.map(str::to_owned);
-    let about_paths = source.is_kind(Kind::FileNotFound) || source.is_kind(Kind::PermissionDenied);
+    let about_paths =
+        source.is_kind(FailureKind::FileNotFound) || source.is_kind(FailureKind::PermissionDenied);
     let in_message = || failure_message_values::path(&source.message).filter(|_| about_paths);
     let in_command = || {
         let words = source

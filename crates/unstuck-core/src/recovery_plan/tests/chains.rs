@@ -6,7 +6,7 @@ use super::*;
 use crate::failure::{Category, RecoveryLevel};
 use crate::knowledge::AttemptChange;
 
-fn chain(kind: Kind, layer: FailureLayer) -> Vec<(String, f64)> {
+fn chain(kind: FailureKind, layer: FailureLayer) -> Vec<(String, f64)> {
     let recovery_knowledge = RecoveryKnowledge::built_in().clone();
     let links = recovery_knowledge.chain(kind, layer);
     links
@@ -22,7 +22,7 @@ struct Rule {
     changes: Vec<AttemptChange>,
 }
 
-fn rule(kind: Kind, layer: FailureLayer) -> Rule {
+fn rule(kind: FailureKind, layer: FailureLayer) -> Rule {
     let recovery_knowledge = RecoveryKnowledge::built_in();
     let defaults = recovery_knowledge.kind(kind).unwrap().layer_defaults(layer);
     let first = recovery_knowledge.chain(kind, layer).next();
@@ -65,7 +65,7 @@ fn the_chains_of_the_ten_tool_kinds_are_as_agreed() {
 #[test]
 fn every_kind_has_a_hint_and_all_but_code_and_none_have_a_chain_in_every_layer() {
     let recovery_knowledge = RecoveryKnowledge::built_in().clone();
-    for kind in Kind::ALL {
+    for kind in FailureKind::ALL {
         assert!(
             recovery_knowledge.kind(*kind).unwrap().hint.ends_with('.'),
             "{kind}"
@@ -90,7 +90,7 @@ fn every_kind_has_a_hint_and_all_but_code_and_none_have_a_chain_in_every_layer()
 #[test]
 fn no_chain_repeats_a_strategy() {
     let recovery_knowledge = RecoveryKnowledge::built_in().clone();
-    for kind in Kind::ALL {
+    for kind in FailureKind::ALL {
         for layer in [
             FailureLayer::Api,
             FailureLayer::Tool,
@@ -113,7 +113,7 @@ fn no_chain_repeats_a_strategy() {
 fn every_strategy_is_used_and_every_prompt_it_names_exists() {
     let recovery_knowledge = RecoveryKnowledge::built_in().clone();
     let prompts = crate::recovery_plan::PromptNoteTemplates::load_embedded().unwrap();
-    let links = Kind::ALL
+    let links = FailureKind::ALL
         .iter()
         .flat_map(|kind| &recovery_knowledge.kind(*kind).unwrap().chain);
     let used: BTreeSet<_> = links.map(|link| link.strategy.as_str()).collect();
@@ -135,7 +135,10 @@ fn every_strategy_is_used_and_every_prompt_it_names_exists() {
 fn chains_are_at_least_as_long_as_the_retries() {
     let recovery_knowledge = RecoveryKnowledge::built_in().clone();
     // An unknown failure is only ever retried unchanged.
-    for kind in Kind::ALL.iter().filter(|kind| **kind != Kind::Unknown) {
+    for kind in FailureKind::ALL
+        .iter()
+        .filter(|kind| **kind != FailureKind::Unknown)
+    {
         for layer in [
             FailureLayer::Api,
             FailureLayer::Tool,
@@ -164,7 +167,7 @@ fn chains_are_at_least_as_long_as_the_retries() {
 #[test]
 fn the_timeout_strategy_is_as_agreed() {
     let recovery_knowledge = RecoveryKnowledge::built_in().clone();
-    let timeout = rule(Kind::Timeout, FailureLayer::Agent);
+    let timeout = rule(FailureKind::Timeout, FailureLayer::Agent);
     assert_eq!(
         (timeout.retries, timeout.backoff_multiplier),
         (Some(2), Some(1.5))
@@ -177,12 +180,12 @@ fn the_timeout_strategy_is_as_agreed() {
         ]
     );
     let level = recovery_knowledge
-        .kind(Kind::Timeout)
+        .kind(FailureKind::Timeout)
         .unwrap()
         .layer_defaults(FailureLayer::Agent)
         .level;
     assert_eq!(level, Some(RecoveryLevel::Alternative));
-    for link in recovery_knowledge.chain(Kind::Timeout, FailureLayer::Agent) {
+    for link in recovery_knowledge.chain(FailureKind::Timeout, FailureLayer::Agent) {
         let strategy = recovery_knowledge.strategy(&link.strategy).unwrap();
         assert!(
             strategy.requires_human || strategy.changes.contains(&AttemptChange::Timeout(1.5)),
@@ -195,7 +198,7 @@ fn the_timeout_strategy_is_as_agreed() {
 /// S1-13: missing sections get 3 retries without growing delays, and no change of the configuration.
 #[test]
 fn the_missing_sections_strategy_is_as_agreed() {
-    let sections = rule(Kind::MissingSections, FailureLayer::Agent);
+    let sections = rule(FailureKind::MissingSections, FailureLayer::Agent);
     assert_eq!(
         (sections.retries, sections.backoff_multiplier),
         (Some(3), Some(1.0))
@@ -206,7 +209,7 @@ fn the_missing_sections_strategy_is_as_agreed() {
 /// S1-14: an empty output gets 2 retries, ×1.2, an explicit request and a smaller limit.
 #[test]
 fn the_empty_output_strategy_is_as_agreed() {
-    let empty = rule(Kind::EmptyOutput, FailureLayer::Agent);
+    let empty = rule(FailureKind::EmptyOutput, FailureLayer::Agent);
     assert_eq!(
         (empty.retries, empty.backoff_multiplier),
         (Some(2), Some(1.2))
@@ -223,7 +226,7 @@ fn the_empty_output_strategy_is_as_agreed() {
 /// S1-15: an unknown failure gets one retry without changes.
 #[test]
 fn the_default_strategy_changes_nothing() {
-    let unknown = rule(Kind::Unknown, FailureLayer::Agent);
+    let unknown = rule(FailureKind::Unknown, FailureLayer::Agent);
     assert_eq!(
         (unknown.retries, unknown.backoff_multiplier),
         (Some(1), Some(1.0))
@@ -235,10 +238,10 @@ fn the_default_strategy_changes_nothing() {
 #[test]
 fn every_kind_of_agent_output_has_its_own_strategy() {
     for kind in [
-        Kind::FormatValidation,
-        Kind::DiffParseError,
-        Kind::ContextError,
-        Kind::JsonParseError,
+        FailureKind::FormatValidation,
+        FailureKind::DiffParseError,
+        FailureKind::ContextError,
+        FailureKind::JsonParseError,
     ] {
         assert!(
             !rule(kind, FailureLayer::Agent).changes.is_empty(),
@@ -249,7 +252,7 @@ fn every_kind_of_agent_output_has_its_own_strategy() {
 
 #[test]
 fn fatal_kinds_have_no_retries_and_only_escalate() {
-    for kind in Kind::ALL
+    for kind in FailureKind::ALL
         .iter()
         .filter(|kind| kind.category() == Category::Fatal)
     {
@@ -269,7 +272,11 @@ fn fatal_kinds_have_no_retries_and_only_escalate() {
 #[test]
 fn no_repair_is_built_in_for_permissions_disks_and_memory() {
     let recovery_knowledge = RecoveryKnowledge::built_in().clone();
-    for kind in [Kind::PermissionDenied, Kind::DiskFull, Kind::OutOfMemory] {
+    for kind in [
+        FailureKind::PermissionDenied,
+        FailureKind::DiskFull,
+        FailureKind::OutOfMemory,
+    ] {
         assert!(
             recovery_knowledge
                 .chain(kind, FailureLayer::Infra)
@@ -281,10 +288,10 @@ fn no_repair_is_built_in_for_permissions_disks_and_memory() {
         );
     }
     for kind in [
-        Kind::MissingDependency,
-        Kind::LockfileDrift,
-        Kind::StaleBuild,
-        Kind::ConfigError,
+        FailureKind::MissingDependency,
+        FailureKind::LockfileDrift,
+        FailureKind::StaleBuild,
+        FailureKind::ConfigError,
     ] {
         assert_eq!(chain(kind, FailureLayer::Infra)[0].0, "repair", "{kind}");
     }

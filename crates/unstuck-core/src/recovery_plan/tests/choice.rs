@@ -8,7 +8,7 @@ use crate::recovery_plan::TaskType;
 /// S2-01: failures of agents and APIs are planned as changed attempts; S2-19: an escalation is always last.
 #[test]
 fn a_changed_attempt_is_a_plan_too() {
-    let plan = Case::new(Kind::Timeout, Failure::agent("claude"), "").plan();
+    let plan = Case::new(FailureKind::Timeout, Failure::agent("claude"), "").plan();
     assert_eq!(
         ids(&plan),
         [
@@ -22,10 +22,10 @@ fn a_changed_attempt_is_a_plan_too() {
         plan[0].steps[0].args,
         json!({"changes": [{"prompt": "focus"}, {"timeout": 1.5}]})
     );
-    let plan = Case::new(Kind::LockfileDrift, Failure::infra("npm"), "").plan();
+    let plan = Case::new(FailureKind::LockfileDrift, Failure::infra("npm"), "").plan();
     assert_eq!(plan[0].steps[0].tool, "repair");
     assert!(
-        Case::new(Kind::TestFailure, Failure::infra("npm"), "")
+        Case::new(FailureKind::TestFailure, Failure::infra("npm"), "")
             .plan()
             .is_empty()
     );
@@ -47,7 +47,7 @@ fn strategies_are_ordered_by_confidence_and_simplicity() {
         for _ in 0..36 {
             request
                 .odds
-                .record(Kind::CommandNotFound, "alternative_command", false);
+                .record(FailureKind::CommandNotFound, "alternative_command", false);
         }
     });
     assert_eq!(
@@ -72,7 +72,7 @@ fn strategies_without_their_tools_are_skipped() {
 fn exploration_prefers_strategies_that_change_nothing() {
     let line = "EACCES: permission denied, open '/etc/x'";
     let case = Case::tool(
-        Kind::PermissionDenied,
+        FailureKind::PermissionDenied,
         "write_file",
         json!({"path": "/etc/x", "content": ""}),
         line,
@@ -110,7 +110,7 @@ fn forbidden_strategies_are_omitted() {
 #[test]
 fn sudo_is_not_repeated_unless_it_is_allowed() {
     let case = Case::shell(
-        Kind::CommandNotFound,
+        FailureKind::CommandNotFound,
         "sudo python x.py",
         "sudo: python: command not found",
     );
@@ -122,7 +122,7 @@ fn sudo_is_not_repeated_unless_it_is_allowed() {
 #[test]
 fn values_of_a_call_cannot_escape_their_quotes() {
     let args = json!({"path": "a'; rm -rf ~; '", "pattern": "$(id)"});
-    let case = Case::tool(Kind::ToolNotFound, "find_code", args, "unknown tool");
+    let case = Case::tool(FailureKind::ToolNotFound, "find_code", args, "unknown tool");
     let plan = case.plan_with(|request| request.tools = Some(words(&["run_bash"])));
     assert_eq!(
         scripts(&plan, "decompose_into_basic_tools"),

@@ -19,14 +19,20 @@ fn an_option_that_keeps_a_call_harmless_is_never_removed() {
         "./deploy.sh prod --dry-run",
         "terraform apply --plan-only x",
     ] {
-        let plan = Case::shell(Kind::InvalidArguments, command, line).plan();
+        let plan = Case::shell(FailureKind::InvalidArguments, command, line).plan();
         let runs = all_scripts(&plan)
             .into_iter()
             .filter(|script| !script.contains("--help"));
         assert_eq!(runs.count(), 0, "{command}");
     }
     let args = json!({"path": "a", "dry_run": true, "colour": "red"});
-    let plan = Case::tool(Kind::InvalidArguments, "apply", args, "invalid input").plan();
+    let plan = Case::tool(
+        FailureKind::InvalidArguments,
+        "apply",
+        args,
+        "invalid input",
+    )
+    .plan();
     for step in plan[..plan.len() - 1].iter().flat_map(|one| &one.steps) {
         assert_eq!(step.args["dry_run"], true);
     }
@@ -39,7 +45,7 @@ fn a_command_keeps_its_directory_and_its_variables() {
         "D=build; rm -rf $D/*",
         "cd a || exit; rm -rf *",
     ] {
-        let plan = Case::shell(Kind::SyntaxError, command, "syntax error").plan();
+        let plan = Case::shell(FailureKind::SyntaxError, command, "syntax error").plan();
         for script in all_scripts(&plan) {
             let whole = script.contains("cd ") || script.contains("D=build");
             assert!(whole || !script.contains("rm "), "{script}");
@@ -50,14 +56,19 @@ fn a_command_keeps_its_directory_and_its_variables() {
 #[test]
 fn the_rest_of_a_command_does_not_run_without_its_variables() {
     let command = "D=out; git clone https://github.com/u/r \"$D\" && rm -rf $D/.git";
-    let plan = Case::shell(Kind::CommandNotFound, command, "git: command not found").plan();
+    let plan = Case::shell(
+        FailureKind::CommandNotFound,
+        command,
+        "git: command not found",
+    )
+    .plan();
     assert_eq!(ids(&plan), ["manual_installation", "ask_user"]);
 }
 
 #[test]
 fn a_path_cannot_become_an_option() {
     let case = Case::tool(
-        Kind::ToolNotFound,
+        FailureKind::ToolNotFound,
         "browse",
         json!({"path": "-delete"}),
         "unknown tool",
@@ -76,7 +87,7 @@ fn a_read_only_command_does_not_become_a_change() {
         ("curl -XDELETE https://h.org/x", "curl"),
     ] {
         let line = format!("{program}: command not found");
-        let plan = Case::shell(Kind::CommandNotFound, command, &line).plan();
+        let plan = Case::shell(FailureKind::CommandNotFound, command, &line).plan();
         assert!(!ids(&plan).contains(&"alternative_command"), "{command}");
     }
 }

@@ -87,7 +87,7 @@ proptest! {
     /// numbered.
     #[test]
     fn every_plan_obeys_the_rules(
-        kind in prop::sample::select(Kind::ALL.to_vec()),
+        kind in prop::sample::select(FailureKind::ALL.to_vec()),
         layer in any_layer(),
         command in any_command(),
         line in any_line(),
@@ -99,7 +99,7 @@ proptest! {
         let failure = if as_args { failure } else { failure.with_command(command) }.with_stderr(line.as_str());
         let diagnosis = diagnosis(kind, layer, &line);
         let args = json!({ "path": path, "limit": "5" });
-        let mut request = PlanRequest::new(&RECOVERY_KNOWLEDGE, &failure, &diagnosis);
+        let mut request = RecoveryPlanRequest::new(&RECOVERY_KNOWLEDGE, &failure, &diagnosis);
         request.args = as_args.then_some(&args);
         request.forbid = forbid.clone();
         let plan = plan(&request);

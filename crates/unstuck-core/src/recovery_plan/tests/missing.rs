@@ -58,7 +58,7 @@ fn a_clone_keeps_its_directory_its_branch_and_the_rest_of_the_command() {
         ]
     );
     let moved = Case::shell(
-        Kind::CommandNotFound,
+        FailureKind::CommandNotFound,
         "cd /srv && git clone https://codeberg.org/u/r",
         "git: command not found",
     );
@@ -144,7 +144,7 @@ fn missing_commands_are_replaced_in_place() {
         ("rsync -a a b", "rsync", "cp -a -- a b"),
     ] {
         let case = Case::shell(
-            Kind::CommandNotFound,
+            FailureKind::CommandNotFound,
             command,
             &format!("sh: 1: {program}: not found"),
         );
@@ -159,7 +159,7 @@ fn missing_commands_are_replaced_in_place() {
 #[test]
 fn an_alternative_that_is_also_missing_is_not_proposed() {
     let case = Case::shell(
-        Kind::CommandNotFound,
+        FailureKind::CommandNotFound,
         "jq .name a.json",
         "jq: command not found",
     );
@@ -176,7 +176,11 @@ fn an_alternative_that_is_also_missing_is_not_proposed() {
 /// S2-03: the available package manager installs the package that contains the command.
 #[test]
 fn missing_commands_are_installed_by_the_available_package_manager() {
-    let case = Case::shell(Kind::CommandNotFound, "rg x", "rg: command not found");
+    let case = Case::shell(
+        FailureKind::CommandNotFound,
+        "rg x",
+        "rg: command not found",
+    );
     let installs = |programs: &[&str], allow: &[&str]| {
         let plan = case.plan_with(|request| {
             request.programs = Some(words(programs));
@@ -199,7 +203,7 @@ fn missing_commands_are_installed_by_the_available_package_manager() {
 fn a_missing_tool_is_replaced_by_an_available_one() {
     let line = "Error: No such tool available: repo_browser";
     let case = Case::tool(
-        Kind::ToolNotFound,
+        FailureKind::ToolNotFound,
         "repo_browser",
         json!({"path": "src"}),
         line,
@@ -219,7 +223,12 @@ fn a_missing_tool_is_replaced_by_an_available_one() {
         (step.tool.as_str(), &step.args),
         ("read_dir", &json!({"dir": "src"}))
     );
-    let odd = Case::tool(Kind::ToolNotFound, "codebase_overview", json!({}), line);
+    let odd = Case::tool(
+        FailureKind::ToolNotFound,
+        "codebase_overview",
+        json!({}),
+        line,
+    );
     let plan = odd.plan_with(|request| request.tools = Some(words(&["LS", "Read"])));
     let tools: Vec<_> = plan[0]
         .steps
@@ -227,7 +236,12 @@ fn a_missing_tool_is_replaced_by_an_available_one() {
         .map(|step| step.tool.as_str())
         .collect();
     assert_eq!(tools, ["LS", "Read"]);
-    let typo = Case::tool(Kind::ToolNotFound, "raed_file", json!({"path": "a"}), line);
+    let typo = Case::tool(
+        FailureKind::ToolNotFound,
+        "raed_file",
+        json!({"path": "a"}),
+        line,
+    );
     let plan = typo.plan_with(|request| request.tools = Some(words(&["read_file"])));
     assert_eq!(plan[0].steps[0].tool, "read_file");
 }

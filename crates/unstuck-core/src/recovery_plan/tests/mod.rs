@@ -12,12 +12,12 @@ mod slow;
 use std::time::Duration;
 
 use crate::diagnosis::{Diagnosis, Evidence};
-use crate::failure::{Failure, FailureLayer, Kind};
+use crate::failure::{Failure, FailureKind, FailureLayer};
 use crate::knowledge::RecoveryKnowledge;
-use crate::recovery_plan::{PlanRequest, PlannedStrategy, plan};
+use crate::recovery_plan::{PlannedStrategy, RecoveryPlanRequest, plan};
 
 /// Creates a diagnosis as the classifier would.
-fn diagnosis(kind: Kind, layer: FailureLayer, line: &str) -> Diagnosis {
+fn diagnosis(kind: FailureKind, layer: FailureLayer, line: &str) -> Diagnosis {
     Diagnosis {
         kind,
         layer,
@@ -45,7 +45,7 @@ struct Case {
 }
 
 impl Case {
-    fn new(kind: Kind, failure: Failure, line: &str) -> Self {
+    fn new(kind: FailureKind, failure: Failure, line: &str) -> Self {
         Self {
             recovery_knowledge: RecoveryKnowledge::built_in().clone(),
             diagnosis: diagnosis(kind, failure.layer, line),
@@ -55,12 +55,12 @@ impl Case {
     }
 
     /// Creates a failed shell command of an agent whose shell tool is `run_bash`.
-    fn shell(kind: Kind, command: &str, line: &str) -> Self {
+    fn shell(kind: FailureKind, command: &str, line: &str) -> Self {
         Self::new(kind, Failure::tool("run_bash").with_command(command), line)
     }
 
     /// Creates a failed call of another tool.
-    fn tool(kind: Kind, name: &str, args: serde_json::Value, line: &str) -> Self {
+    fn tool(kind: FailureKind, name: &str, args: serde_json::Value, line: &str) -> Self {
         Self {
             args: Some(args),
             ..Self::new(kind, Failure::tool(name), line)
@@ -76,9 +76,9 @@ impl Case {
         self.plan_with(|_| {})
     }
 
-    fn plan_with(&self, set: impl FnOnce(&mut PlanRequest<'_>)) -> Vec<PlannedStrategy> {
+    fn plan_with(&self, set: impl FnOnce(&mut RecoveryPlanRequest<'_>)) -> Vec<PlannedStrategy> {
         let mut request =
-            PlanRequest::new(&self.recovery_knowledge, &self.failure, &self.diagnosis);
+            RecoveryPlanRequest::new(&self.recovery_knowledge, &self.failure, &self.diagnosis);
         request.args = self.args.as_ref();
         set(&mut request);
         plan(&request)
@@ -110,7 +110,7 @@ fn scripts<'a>(plan: &'a [PlannedStrategy], id: &str) -> Vec<&'a str> {
 fn clone(url: &str) -> Case {
     let command = format!("git clone {url}");
     Case::shell(
-        Kind::CommandNotFound,
+        FailureKind::CommandNotFound,
         &command,
         "bash: git: command not found",
     )

@@ -9,7 +9,7 @@ use super::*;
 fn a_forbidden_path_moves_into_the_sandbox() {
     let line = "EACCES: permission denied, open '/etc/app/conf.yaml'";
     let args = json!({"path": "/etc/app/conf.yaml", "content": "a: 1"});
-    let plan = Case::tool(Kind::PermissionDenied, "write_file", args, line).plan();
+    let plan = Case::tool(FailureKind::PermissionDenied, "write_file", args, line).plan();
     assert_eq!(
         ids(&plan),
         [
@@ -23,7 +23,7 @@ fn a_forbidden_path_moves_into_the_sandbox() {
         json!({"path": ".unstuck/sandbox/etc/app/conf.yaml", "content": "a: 1"})
     );
     let shell = Case::shell(
-        Kind::PermissionDenied,
+        FailureKind::PermissionDenied,
         "cp a.txt '/etc/x y'",
         "cp: cannot create regular file '/etc/x y': Permission denied",
     );
@@ -43,13 +43,13 @@ fn a_forbidden_path_moves_into_the_sandbox() {
 #[test]
 fn a_script_of_the_project_may_be_made_executable_but_nothing_else() {
     let line = "bash: ./run.sh: Permission denied";
-    let plan = Case::shell(Kind::PermissionDenied, "./run.sh --all", line).plan();
+    let plan = Case::shell(FailureKind::PermissionDenied, "./run.sh --all", line).plan();
     assert_eq!(
         scripts(&plan, "check_permissions")[1],
         "chmod u+x -- ./run.sh"
     );
     let plan = Case::shell(
-        Kind::PermissionDenied,
+        FailureKind::PermissionDenied,
         "/opt/run.sh",
         "bash: /opt/run.sh: Permission denied",
     )
@@ -66,7 +66,7 @@ fn a_script_of_the_project_may_be_made_executable_but_nothing_else() {
 fn a_missing_file_is_searched_under_a_similar_name() {
     let line = "ENOENT: no such file or directory, open 'conf/confg.yaml'";
     let case = Case::tool(
-        Kind::FileNotFound,
+        FailureKind::FileNotFound,
         "read_file",
         json!({"path": "conf/confg.yaml"}),
         line,
@@ -90,7 +90,7 @@ fn a_missing_file_is_searched_under_a_similar_name() {
             .starts_with("find . -iname confg.yaml ")
     );
     let shell = Case::shell(
-        Kind::FileNotFound,
+        FailureKind::FileNotFound,
         "cat Readme.md",
         "cat: Readme.md: No such file or directory",
     );
@@ -101,7 +101,7 @@ fn a_missing_file_is_searched_under_a_similar_name() {
 #[test]
 fn nothing_is_created_outside_the_root() {
     let line = "cat: /etc/nope: No such file or directory";
-    let plan = Case::shell(Kind::FileNotFound, "cat /etc/nope", line).plan();
+    let plan = Case::shell(FailureKind::FileNotFound, "cat /etc/nope", line).plan();
     assert_eq!(ids(&plan), ["verify_path", "ask_user_for_path"]);
 }
 
@@ -110,7 +110,7 @@ fn nothing_is_created_outside_the_root() {
 fn invalid_arguments_are_corrected() {
     let args = json!({"path": "a.rs", "limit": "20", "colour": "red"});
     let line = "Invalid arguments: limit: Expected number, received string";
-    let plan = Case::tool(Kind::InvalidArguments, "read_file", args, line).plan();
+    let plan = Case::tool(FailureKind::InvalidArguments, "read_file", args, line).plan();
     assert_eq!(
         ids(&plan),
         [
@@ -126,7 +126,7 @@ fn invalid_arguments_are_corrected() {
     );
     assert_eq!(plan[2].steps[0].args, json!({"path": "a.rs"}));
     let shell = Case::shell(
-        Kind::InvalidArguments,
+        FailureKind::InvalidArguments,
         "ls --colr -l src",
         "ls: unrecognized option '--colr'",
     );
@@ -142,9 +142,14 @@ fn invalid_arguments_are_corrected() {
 #[test]
 fn syntax_is_corrected_split_or_made_portable() {
     let line = "sh: 1: Syntax error: Unterminated quoted string";
-    let plan = Case::shell(Kind::SyntaxError, "echo 'a && ls", line).plan();
+    let plan = Case::shell(FailureKind::SyntaxError, "echo 'a && ls", line).plan();
     assert_eq!(scripts(&plan, "fix_syntax"), ["echo 'a && ls'"]);
-    let plan = Case::shell(Kind::SyntaxError, "make |& tee log && cat log &&", line).plan();
+    let plan = Case::shell(
+        FailureKind::SyntaxError,
+        "make |& tee log && cat log &&",
+        line,
+    )
+    .plan();
     assert_eq!(
         ids(&plan),
         [
@@ -167,7 +172,7 @@ fn syntax_is_corrected_split_or_made_portable() {
 /// S2-12: a full disk is inspected; removing anything is only proposed.
 #[test]
 fn a_full_disk_is_never_cleaned_without_asking() {
-    let plan = Case::shell(Kind::DiskFull, "make", "No space left on device").plan();
+    let plan = Case::shell(FailureKind::DiskFull, "make", "No space left on device").plan();
     assert_eq!(
         ids(&plan),
         ["clean_up_temp_files", "ask_user_to_free_space"],
@@ -181,9 +186,9 @@ fn a_full_disk_is_never_cleaned_without_asking() {
 #[test]
 fn a_port_in_use_is_changed_in_the_command() {
     let line = "Error: listen EADDRINUSE: address already in use :::3000";
-    let plan = Case::shell(Kind::PortInUse, "vite --port 3000", line).plan();
+    let plan = Case::shell(FailureKind::PortInUse, "vite --port 3000", line).plan();
     assert_eq!(scripts(&plan, "use_other_port"), ["vite --port 3001"]);
-    let plan = Case::shell(Kind::PortInUse, "node server.js", line).plan();
+    let plan = Case::shell(FailureKind::PortInUse, "node server.js", line).plan();
     assert_eq!(
         scripts(&plan, "use_other_port"),
         ["env PORT=3001 node server.js"]

@@ -7,7 +7,11 @@ use super::*;
 /// S2-06: less, longer, in batches, in the background, and then an escalation (S2-19).
 #[test]
 fn a_slow_command_gets_less_to_do_or_more_time() {
-    let case = Case::shell(Kind::Timeout, "grep -rn TODO .", "timed out after 15000 ms");
+    let case = Case::shell(
+        FailureKind::Timeout,
+        "grep -rn TODO .",
+        "timed out after 15000 ms",
+    );
     let plan = case.plan();
     assert_eq!(
         ids(&plan),
@@ -41,7 +45,7 @@ fn a_slow_command_gets_less_to_do_or_more_time() {
 fn many_arguments_become_ten() {
     let files: Vec<String> = (0..100).map(|n| format!("f{n}.txt")).collect();
     let case = Case::shell(
-        Kind::Timeout,
+        FailureKind::Timeout,
         &format!("convert -v {}", files.join(" ")),
         "timeout",
     );
@@ -52,7 +56,7 @@ fn many_arguments_become_ten() {
     );
     assert!(scripts(&plan, "stream_results")[0].ends_with("| xargs -0 -n 10 convert -v"));
     let case = Case::tool(
-        Kind::Timeout,
+        FailureKind::Timeout,
         "read_many",
         json!({"files": files}),
         "timeout",
@@ -63,7 +67,7 @@ fn many_arguments_become_ten() {
 
 #[test]
 fn a_time_limit_in_the_command_doubles_too() {
-    let plan = Case::shell(Kind::Timeout, "timeout 60 make all", "exit 124").plan();
+    let plan = Case::shell(FailureKind::Timeout, "timeout 60 make all", "exit 124").plan();
     assert_eq!(
         strategy(&plan, "increase_timeout").steps[0].args["script"],
         "timeout 120 make all"
@@ -75,7 +79,7 @@ fn a_time_limit_in_the_command_doubles_too() {
 fn a_network_error_is_waited_out_or_bypassed() {
     let url = "https://raw.githubusercontent.com/u/r/main/install.sh";
     let case = Case::shell(
-        Kind::NetworkError,
+        FailureKind::NetworkError,
         &format!("curl -fsSL {url}"),
         "curl: (6) Could not resolve host",
     );
@@ -98,7 +102,7 @@ fn a_network_error_is_waited_out_or_bypassed() {
         ["curl -fsSL https://cdn.jsdelivr.net/gh/u/r@main/install.sh"]
     );
     let plan = Case::shell(
-        Kind::NetworkError,
+        FailureKind::NetworkError,
         "cd x && npm install",
         "ENOTFOUND registry.npmjs.org",
     )
@@ -117,7 +121,7 @@ fn a_network_error_is_waited_out_or_bypassed() {
 #[test]
 fn a_rate_limit_is_waited_for() {
     let case = Case::shell(
-        Kind::RateLimit,
+        FailureKind::RateLimit,
         "curl https://api.h.org/x",
         "429 Too Many Requests",
     );
@@ -143,7 +147,7 @@ fn a_rate_limit_is_waited_for() {
         "the shell's own limit of 15 s would end it"
     );
     let fetch = Case::tool(
-        Kind::RateLimit,
+        FailureKind::RateLimit,
         "fetch",
         json!({"url": "https://h.org"}),
         "429",

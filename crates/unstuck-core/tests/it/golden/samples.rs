@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use unstuck_core::diagnosis::RetryAfterSource;
 use unstuck_core::event::{Event, RunId, SessionId};
-use unstuck_core::{Diagnosis, Evidence, FailureLayer, Kind, RecoveryLevel, Timestamp};
+use unstuck_core::{Diagnosis, Evidence, FailureKind, FailureLayer, RecoveryLevel, Timestamp};
 
 /// The run of all samples.
 pub(super) const RUN: &str = "k3v9x0m2qa";
@@ -41,7 +41,7 @@ fn words(line: &str) -> Vec<String> {
     line.split(' ').map(str::to_owned).collect()
 }
 
-fn diagnosis(kind: Kind, layer: FailureLayer, level: Option<RecoveryLevel>) -> Diagnosis {
+fn diagnosis(kind: FailureKind, layer: FailureLayer, level: Option<RecoveryLevel>) -> Diagnosis {
     Diagnosis {
         kind,
         layer,

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use unstuck_core::command_policy::{
-    DEFAULT_TIMEOUT_SECONDS, MAX_BYTES, Proposal, ProposalConfidence, ProposalSeverity,
-    RepairCategory,
+    DEFAULT_TIMEOUT_SECONDS, MAX_BYTES, Proposal, ProposalConfidence, RepairCategory,
+    RepairProblemSeverity,
 };
 
 use super::{document, parse};
@@ -44,7 +44,7 @@ fn proposal_is_parsed_field_by_field() {
     let proposal = parse(&full).unwrap();
     assert_eq!(proposal.timestamp, "2026-01-23T05:36:33Z");
     assert_eq!(proposal.category, RepairCategory::Dependency);
-    assert_eq!(proposal.severity, ProposalSeverity::Blocking);
+    assert_eq!(proposal.severity, RepairProblemSeverity::Blocking);
     assert_eq!(proposal.diagnosis.evidence.len(), 1);
     assert_eq!(proposal.recovery.command, " npm ci\n", "as it stood there");
     assert_eq!(proposal.recovery.working_dir.as_deref(), Some("."));

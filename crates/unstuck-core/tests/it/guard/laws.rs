@@ -9,8 +9,8 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 use unstuck_core::command_policy::{
-    ApprovalOrigin, DirectOrShell, DirectoryProtection, OnUnlistedCommand, PolicyContext, Proposal,
-    RepairPolicy, Verdict, evaluate, sanitize, sanitize_command,
+    ApprovalOrigin, CommandVerdict, CommandVerdictRestrictions, DirectOrShell, OnUnlistedCommand,
+    Proposal, RepairPolicy, WorkingDirProtection, evaluate, sanitize, sanitize_command,
 };
 
 use super::{document, judged};
@@ -128,26 +128,28 @@ fn asked() -> impl Strategy<Value = (RepairPolicy, String)> {
     )
 }
 
-fn standing() -> impl Strategy<Value = PolicyContext> {
+fn standing() -> impl Strategy<Value = CommandVerdictRestrictions> {
     let files = vec(
         select(vec!["package.json".to_owned(), ".npmrc".to_owned()]),
         0..2,
     );
     let missing = prop::option::of(Just("this kernel has no Landlock".to_owned()));
     let parts = (0..5_u32, prop::option::of(0..100_u64), files, missing);
-    parts.prop_map(|(ran, cooling, files, missing)| PolicyContext {
-        auto_repairs_this_run: ran,
-        cooldown_left: cooling.map(Duration::from_secs),
-        untrusted_config: None,
-        changed_watched_files: files,
-        incomplete_sandbox: missing,
-    })
+    parts.prop_map(
+        |(ran, cooling, files, missing)| CommandVerdictRestrictions {
+            auto_repairs_this_run: ran,
+            cooldown_left: cooling.map(Duration::from_secs),
+            untrusted_config: None,
+            changed_watched_files: files,
+            incomplete_sandbox: missing,
+        },
+    )
 }
 
-fn place() -> impl Strategy<Value = DirectoryProtection> {
+fn place() -> impl Strategy<Value = WorkingDirProtection> {
     select(vec![
-        DirectoryProtection::Ordinary,
-        DirectoryProtection::Protected(".git".to_owned()),
+        WorkingDirProtection::Ordinary,
+        WorkingDirProtection::Protected(".git".to_owned()),
     ])
 }
 
@@ -164,12 +166,12 @@ fn looks_plain(command: &str) -> bool {
 }
 
 /// Returns a higher number for a stricter verdict.
-fn strictness(verdict: &Verdict) -> u8 {
+fn strictness(verdict: &CommandVerdict) -> u8 {
     match verdict {
-        Verdict::Run(_) => 0,
-        Verdict::RequireApproval(_) => 1,
-        Verdict::Deny => 2,
-        Verdict::RejectProposal => 3,
+        CommandVerdict::Run(_) => 0,
+        CommandVerdict::RequireApproval(_) => 1,
+        CommandVerdict::Deny => 2,
+        CommandVerdict::RejectProposal => 3,
     }
 }
 
@@ -181,7 +183,7 @@ proptest! {
     #[test]
     fn only_commands_written_by_the_owner_run((rules, command) in asked(), place in place(), standing in standing()) {
         let verdict = evaluate(&rules, &command, &place, &standing).verdict;
-        if let Verdict::Run(approved) = verdict {
+        if let CommandVerdict::Run(approved) = verdict {
             prop_assert_eq!(approved.command_text(), trimmed(&command));
             match approved.origin() {
                 ApprovalOrigin::List => {
@@ -195,7 +197,7 @@ proptest! {
                 ApprovalOrigin::Person | ApprovalOrigin::Preview => prop_assert!(false, "nobody was asked"),
             }
             prop_assert!(rules.enabled);
-            prop_assert_eq!(place, DirectoryProtection::Ordinary);
+            prop_assert_eq!(place, WorkingDirProtection::Ordinary);
             prop_assert!(standing.auto_repairs_this_run < rules.max_auto_recoveries_per_run);
             prop_assert_eq!(standing.incomplete_sandbox, None);
         }
@@ -231,7 +233,7 @@ proptest! {
     /// Any additional step can only make the verdict stricter.
     #[test]
     fn every_additional_step_is_stricter((rules, command) in asked(), place in place(), standing in standing()) {
-        let least = evaluate(&rules, &command, &DirectoryProtection::Ordinary, &PolicyContext::default()).verdict;
+        let least = evaluate(&rules, &command, &WorkingDirProtection::Ordinary, &CommandVerdictRestrictions::default()).verdict;
         let most = evaluate(&rules, &command, &place, &standing).verdict;
         prop_assert!(strictness(&most) >= strictness(&least), "{least:?} became {most:?}");
     }
@@ -273,7 +275,7 @@ proptest! {
     fn command_is_evaluated_like_its_document(rules in any_rules(), command in command()) {
         let refused = Proposal::parse(document(&command).to_string().as_bytes()).is_err();
         let verdict = judged(&rules, &command).verdict;
-        prop_assert_eq!(refused, verdict == Verdict::RejectProposal);
+        prop_assert_eq!(refused, verdict == CommandVerdict::RejectProposal);
     }
 
     /// Any bytes are parsed without a panic, and hardly any are a proposal.

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use unstuck_core::command_policy::{
-    ApprovalReason, CommandEvaluation, DirectoryProtection, OnUnlistedCommand, PolicyContext,
-    RepairPolicy, Verdict, evaluate,
+    ApprovalReason, CommandEvaluation, CommandVerdict, CommandVerdictRestrictions,
+    OnUnlistedCommand, RepairPolicy, WorkingDirProtection, evaluate,
 };
 
 use super::{judged, rules, texts};
 
-fn with(standing: &PolicyContext) -> CommandEvaluation {
+fn with(standing: &CommandVerdictRestrictions) -> CommandEvaluation {
     let rules = rules(&["npm ci"], &[], OnUnlistedCommand::Escalate);
-    evaluate(&rules, "npm ci", &DirectoryProtection::Ordinary, standing)
+    evaluate(&rules, "npm ci", &WorkingDirProtection::Ordinary, standing)
 }
 
 /// S3-16: when repairs are disabled, nothing runs and no approval is requested.
@@ -27,11 +27,15 @@ fn nothing_runs_when_disabled() {
             ..rules(&["npm ci"], &["git push"], on_unknown)
         };
         for command in ["npm ci", "npm test", "git push"] {
-            assert_eq!(judged(&rules, command).verdict, Verdict::Deny, "{command}");
+            assert_eq!(
+                judged(&rules, command).verdict,
+                CommandVerdict::Deny,
+                "{command}"
+            );
         }
         assert_eq!(
             judged(&rules, "npm\u{202e}ci").verdict,
-            Verdict::RejectProposal
+            CommandVerdict::RejectProposal
         );
     }
 }
@@ -44,12 +48,12 @@ fn run_limit_requires_approval() {
             max_auto_recoveries_per_run: most,
             ..rules(&["npm ci"], &[], OnUnlistedCommand::Allow)
         };
-        let standing = PolicyContext {
+        let standing = CommandVerdictRestrictions {
             auto_repairs_this_run: ran,
-            ..PolicyContext::default()
+            ..CommandVerdictRestrictions::default()
         };
         ["npm ci", "npm cache verify"].map(|command| {
-            evaluate(&rules, command, &DirectoryProtection::Ordinary, &standing)
+            evaluate(&rules, command, &WorkingDirProtection::Ordinary, &standing)
                 .verdict
                 .name()
         })
@@ -65,32 +69,32 @@ fn run_limit_requires_approval() {
 #[test]
 fn cooldown_requires_approval() {
     let left = Duration::from_secs(42);
-    let judgement = with(&PolicyContext {
+    let judgement = with(&CommandVerdictRestrictions {
         cooldown_left: Some(left),
-        ..PolicyContext::default()
+        ..CommandVerdictRestrictions::default()
     });
     assert_eq!(
         judgement.verdict,
-        Verdict::RequireApproval(vec![ApprovalReason::Cooldown(left)])
+        CommandVerdict::RequireApproval(vec![ApprovalReason::Cooldown(left)])
     );
     assert_eq!(
         judgement.reason,
         "repair cooldown has not elapsed (42 s left)"
     );
-    let over = PolicyContext {
+    let over = CommandVerdictRestrictions {
         cooldown_left: Some(Duration::ZERO),
-        ..PolicyContext::default()
+        ..CommandVerdictRestrictions::default()
     };
     assert_eq!(with(&over).verdict.name(), "run");
 }
 
 #[test]
 fn changed_watched_files_require_approval() {
-    let judgement = with(&PolicyContext {
+    let judgement = with(&CommandVerdictRestrictions {
         changed_watched_files: texts(&["package.json", "a\u{1b}b"]),
-        ..PolicyContext::default()
+        ..CommandVerdictRestrictions::default()
     });
-    assert!(matches!(&judgement.verdict, Verdict::RequireApproval(whys) if whys.len() == 1));
+    assert!(matches!(&judgement.verdict, CommandVerdict::RequireApproval(whys) if whys.len() == 1));
     assert_eq!(
         judgement.reason,
         r"watched files changed: package.json, a\u{1b}b"
@@ -100,14 +104,22 @@ fn changed_watched_files_require_approval() {
 /// S3-48: inside `.git`, `node_modules` or unstuck's own state an approval does not apply.
 #[test]
 fn no_approval_applies_in_a_protected_directory() {
-    let place = DirectoryProtection::Protected(".git".to_owned());
+    let place = WorkingDirProtection::Protected(".git".to_owned());
     for (on_unknown, unknown) in [
         (OnUnlistedCommand::Escalate, "ask"),
         (OnUnlistedCommand::Deny, "deny"),
         (OnUnlistedCommand::Allow, "ask"),
     ] {
         let rules = rules(&["npm ci"], &[], on_unknown);
-        let judged = |command| evaluate(&rules, command, &place, &PolicyContext::default()).verdict;
+        let judged = |command| {
+            evaluate(
+                &rules,
+                command,
+                &place,
+                &CommandVerdictRestrictions::default(),
+            )
+            .verdict
+        };
         assert_eq!(judged("npm ci").name(), "ask");
         assert_eq!(judged("npm test").name(), unknown);
     }
@@ -116,21 +128,21 @@ fn no_approval_applies_in_a_protected_directory() {
 /// Untrusted configuration is not part of the rules; here it is only reported.
 #[test]
 fn untrusted_configuration_is_reported() {
-    let judgement = with(&PolicyContext {
+    let judgement = with(&CommandVerdictRestrictions {
         untrusted_config: Some("unstuck.toml".to_owned()),
-        ..PolicyContext::default()
+        ..CommandVerdictRestrictions::default()
     });
     assert_eq!(judgement.verdict.name(), "run", "by rules that are trusted");
     let told = judgement.steps.iter().find(|step| step.subject == "config");
     assert!(told.unwrap().finding.contains("unstuck.toml"));
-    let standing = PolicyContext {
+    let standing = CommandVerdictRestrictions {
         untrusted_config: Some("unstuck.toml".to_owned()),
-        ..PolicyContext::default()
+        ..CommandVerdictRestrictions::default()
     };
     let judgement = evaluate(
         &RepairPolicy::default(),
         "npm ci",
-        &DirectoryProtection::Ordinary,
+        &WorkingDirProtection::Ordinary,
         &standing,
     );
     assert_eq!(
@@ -142,7 +154,7 @@ fn untrusted_configuration_is_reported() {
 /// Every reason is reported, not only the first.
 #[test]
 fn all_approval_reasons_are_reported_together() {
-    let standing = PolicyContext {
+    let standing = CommandVerdictRestrictions {
         auto_repairs_this_run: 9,
         cooldown_left: Some(Duration::from_secs(1)),
         untrusted_config: None,
@@ -150,11 +162,11 @@ fn all_approval_reasons_are_reported_together() {
         incomplete_sandbox: Some("this kernel has no Landlock".to_owned()),
     };
     let rules = rules(&[], &["npm *"], OnUnlistedCommand::Allow);
-    let place = DirectoryProtection::Protected("node_modules".to_owned());
+    let place = WorkingDirProtection::Protected("node_modules".to_owned());
     let judgement = evaluate(&rules, "npm ci", &place, &standing);
     assert_eq!(
         judgement.verdict,
-        Verdict::RequireApproval(vec![
+        CommandVerdict::RequireApproval(vec![
             ApprovalReason::ProtectedDirectory("node_modules".to_owned()),
             ApprovalReason::RequireHuman("npm *".to_owned()),
             ApprovalReason::LimitReached,

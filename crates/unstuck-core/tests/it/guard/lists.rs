@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use unstuck_core::command_policy::{
-    ApprovalOrigin, ApprovalReason, ApprovedCommand, OnUnlistedCommand, RepairPolicy, Verdict,
-    lint_entry,
+    ApprovalOrigin, ApprovalReason, ApprovedCommand, CommandVerdict, OnUnlistedCommand,
+    RepairPolicy, lint_entry,
 };
 
 use super::{judged, rules, verdict};
@@ -30,7 +30,7 @@ fn usual(on_unknown: OnUnlistedCommand) -> RepairPolicy {
 
 fn approved(rules: &RepairPolicy, command: &str) -> Option<ApprovedCommand> {
     match judged(rules, command).verdict {
-        Verdict::Run(approved) => Some(approved),
+        CommandVerdict::Run(approved) => Some(approved),
         _ => None,
     }
 }
@@ -279,7 +279,7 @@ fn approval_reason_is_a_sentence() {
     let judgement = judged(&rules, "npm instal");
     assert_eq!(
         judgement.verdict,
-        Verdict::RequireApproval(vec![ApprovalReason::Unknown])
+        CommandVerdict::RequireApproval(vec![ApprovalReason::Unknown])
     );
     assert_eq!(
         judgement.reason,
@@ -288,7 +288,7 @@ fn approval_reason_is_a_sentence() {
     let judgement = judged(&rules, "git push --force");
     assert_eq!(
         judgement.verdict,
-        Verdict::RequireApproval(vec![ApprovalReason::RequireHuman("git push".to_owned())])
+        CommandVerdict::RequireApproval(vec![ApprovalReason::RequireHuman("git push".to_owned())])
     );
     assert_eq!(judgement.reason, "matches `git push` in require_human");
 }

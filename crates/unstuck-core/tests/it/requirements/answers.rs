@@ -6,17 +6,17 @@ use super::*;
 #[test]
 fn status_alone_determines_the_kind() {
     for (status, expected, retryable) in [
-        (429, Kind::RateLimit, true),
-        (500, Kind::ServerError, true),
-        (502, Kind::ServerError, true),
-        (503, Kind::ServerError, true),
-        (504, Kind::ServerError, true),
-        (529, Kind::ServerOverloaded, true),
-        (400, Kind::InvalidRequest, false),
-        (402, Kind::QuotaExhausted, false),
-        (401, Kind::AuthRequired, false),
-        (403, Kind::AuthRequired, false),
-        (408, Kind::Timeout, true),
+        (429, FailureKind::RateLimit, true),
+        (500, FailureKind::ServerError, true),
+        (502, FailureKind::ServerError, true),
+        (503, FailureKind::ServerError, true),
+        (504, FailureKind::ServerError, true),
+        (529, FailureKind::ServerOverloaded, true),
+        (400, FailureKind::InvalidRequest, false),
+        (402, FailureKind::QuotaExhausted, false),
+        (401, FailureKind::AuthRequired, false),
+        (403, FailureKind::AuthRequired, false),
+        (408, FailureKind::Timeout, true),
     ] {
         let diagnosis = diagnose(&answer(status, ""));
         assert_eq!(diagnosis.kind, expected, "{status}");
@@ -28,14 +28,14 @@ fn status_alone_determines_the_kind() {
 #[test]
 fn every_error_type_of_the_api_is_mapped_to_a_kind() {
     for (name, expected) in [
-        ("rate_limit", Kind::RateLimit),
-        ("server_error", Kind::ServerError),
-        ("timeout", Kind::Timeout),
-        ("context_limit", Kind::ContextLimit),
-        ("content_filter", Kind::ContentFilter),
-        ("invalid_request", Kind::InvalidRequest),
-        ("auth_error", Kind::AuthRequired),
-        ("unknown", Kind::Unknown),
+        ("rate_limit", FailureKind::RateLimit),
+        ("server_error", FailureKind::ServerError),
+        ("timeout", FailureKind::Timeout),
+        ("context_limit", FailureKind::ContextLimit),
+        ("content_filter", FailureKind::ContentFilter),
+        ("invalid_request", FailureKind::InvalidRequest),
+        ("auth_error", FailureKind::AuthRequired),
+        ("unknown", FailureKind::Unknown),
     ] {
         assert_eq!(name.parse(), Ok(expected));
     }
@@ -51,14 +51,14 @@ fn context_limit_is_distinguished_from_other_bad_requests() {
         r#"{"error":{"code":400,"message":"The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}"#,
     ] {
         let diagnosis = diagnose(&answer(400, body));
-        assert_eq!(diagnosis.kind, Kind::ContextLimit, "{body}");
+        assert_eq!(diagnosis.kind, FailureKind::ContextLimit, "{body}");
         assert!(!diagnosis.is_retryable());
     }
     let other = answer(
         400,
         r#"{"error":{"message":"Unknown parameter: 'temprature'."}}"#,
     );
-    assert_eq!(kind(&other), Kind::InvalidRequest);
+    assert_eq!(kind(&other), FailureKind::InvalidRequest);
 }
 
 /// S4-23: a client-side timeout may be retried, and anything that is not an API error is unknown.
@@ -69,10 +69,10 @@ fn timeouts_are_retried_and_the_rest_is_unknown() {
         Failure::api("openai").with_timeout(),
     ] {
         let diagnosis = diagnose(&failure);
-        assert_eq!(diagnosis.kind, Kind::Timeout);
+        assert_eq!(diagnosis.kind, FailureKind::Timeout);
         assert!(diagnosis.is_retryable());
     }
     let other = Failure::api("openai").with_body("something else went wrong here");
-    assert_eq!(kind(&other), Kind::Unknown);
-    assert_eq!(kind(&answer(418, "I'm a teapot")), Kind::Unknown);
+    assert_eq!(kind(&other), FailureKind::Unknown);
+    assert_eq!(kind(&answer(418, "I'm a teapot")), FailureKind::Unknown);
 }

@@ -8,7 +8,7 @@ fn diagnosis_has_the_category_of_its_kind() {
     for failure in crate::texts::failures() {
         let diagnosis = diagnose(&failure);
         assert_eq!(diagnosis.category(), diagnosis.kind.category());
-        assert_ne!(diagnosis.kind, Kind::Unknown, "{failure:?}");
+        assert_ne!(diagnosis.kind, FailureKind::Unknown, "{failure:?}");
     }
 }
 
@@ -16,7 +16,7 @@ fn diagnosis_has_the_category_of_its_kind() {
 #[test]
 fn rate_limit_is_transient() {
     let failure = answer(429, r#"{"error":{"code":"rate_limit_exceeded"}}"#);
-    assert_eq!(kind(&failure), Kind::RateLimit);
+    assert_eq!(kind(&failure), FailureKind::RateLimit);
     assert_eq!(category(&failure), Category::Transient);
     assert_eq!(diagnose(&failure).level, Some(RecoveryLevel::Same));
 }
@@ -27,7 +27,7 @@ fn cli_crash_is_systematic() {
     let failure = Failure::agent("claude")
         .with_exit_code(139)
         .with_stderr("Segmentation fault (core dumped)");
-    assert_eq!(kind(&failure), Kind::CliCrash);
+    assert_eq!(kind(&failure), FailureKind::CliCrash);
     assert_eq!(category(&failure), Category::Systematic);
     assert_eq!(diagnose(&failure).level, Some(RecoveryLevel::Alternative));
 }
@@ -36,7 +36,7 @@ fn cli_crash_is_systematic() {
 #[test]
 fn missing_login_is_fatal() {
     let failure = answer(401, r#"{"error":{"code":"invalid_api_key"}}"#);
-    assert_eq!(kind(&failure), Kind::AuthRequired);
+    assert_eq!(kind(&failure), FailureKind::AuthRequired);
     assert_eq!(category(&failure), Category::Fatal);
     assert_eq!(diagnose(&failure).level, Some(RecoveryLevel::Escalate));
 }

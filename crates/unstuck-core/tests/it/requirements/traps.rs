@@ -9,27 +9,27 @@ fn body_beats_the_status() {
         (
             429,
             r#"{"error":{"code":"insufficient_quota"}}"#,
-            Kind::QuotaExhausted,
+            FailureKind::QuotaExhausted,
         ),
         (
             400,
             r#"{"error":{"message":"Your credit balance is too low to access the Anthropic API"}}"#,
-            Kind::QuotaExhausted,
+            FailureKind::QuotaExhausted,
         ),
         (
             400,
             r#"{"error":{"status":"INVALID_ARGUMENT","message":"API key not valid","details":[{"reason":"API_KEY_INVALID"}]}}"#,
-            Kind::AuthRequired,
+            FailureKind::AuthRequired,
         ),
         (
             429,
             r#"{"error":{"details":[{"reason":"MODEL_CAPACITY_EXHAUSTED"}]}}"#,
-            Kind::ServerOverloaded,
+            FailureKind::ServerOverloaded,
         ),
         (
             429,
             r#"{"error":{"message":"Request too large for gpt-5.1 on tokens per min (TPM): Limit 30000, Requested 48211."}}"#,
-            Kind::ContextLimit,
+            FailureKind::ContextLimit,
         ),
     ] {
         assert_eq!(kind(&answer(status, body)), expected, "{body}");
@@ -40,7 +40,7 @@ fn body_beats_the_status() {
 #[test]
 fn structure_beats_text() {
     let body = r#"{"type":"error","error":{"type":"overloaded_error","message":"The request timed out in the queue after 401 tries: rate limit of the context length pool"}}"#;
-    assert_eq!(kind(&answer(529, body)), Kind::ServerOverloaded);
+    assert_eq!(kind(&answer(529, body)), FailureKind::ServerOverloaded);
 }
 
 /// Early errors in a log are noise once the run continued.
@@ -54,7 +54,7 @@ fn last_fatal_error_beats_early_noise() {
     }
     log.push_str("write /var/cache/x: no space left on device\n");
     let failure = Failure::infra("make").with_exit_code(2).with_stderr(log);
-    assert_eq!(kind(&failure), Kind::DiskFull);
+    assert_eq!(kind(&failure), FailureKind::DiskFull);
 }
 
 /// A failed assertion is a test failure, whatever its text mentions.
@@ -63,7 +63,7 @@ fn failed_test_that_mentions_429_is_a_test_failure() {
     let log = "running 1 test\ntest limits::answers_429 ... FAILED\n\n---- limits::answers_429 stdout ----\nthread 'limits::answers_429' panicked at src/limits.rs:12:9:\nassertion `left == right` failed: HTTP 429 Too Many Requests, rate limit exceeded\n  left: 200\n right: 429\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored\n\nerror: test failed, to rerun pass `--lib`\n";
     let failure = Failure::infra("cargo").with_exit_code(101).with_stdout(log);
     let diagnosis = diagnose(&failure);
-    assert_eq!(diagnosis.kind, Kind::TestFailure);
+    assert_eq!(diagnosis.kind, FailureKind::TestFailure);
     assert_eq!((diagnosis.level, diagnosis.is_retryable()), (None, false));
 }
 
@@ -93,7 +93,7 @@ fn success_that_mentions_429_is_not_a_failure() {
         let diagnosis = diagnose(&failure);
         assert_eq!(
             diagnosis.kind,
-            Kind::None,
+            FailureKind::None,
             "{failure:?}\n{:?}",
             diagnosis.evidence
         );
@@ -125,7 +125,7 @@ fn healthy_run_is_not_a_failure() {
             .with_exit_code(0)
             .with_stdout("===== 12 passed in 0.31s ====="),
     ] {
-        assert_eq!(kind(&failure), Kind::None, "{failure:?}");
+        assert_eq!(kind(&failure), FailureKind::None, "{failure:?}");
     }
 }
 
@@ -135,35 +135,35 @@ fn other_languages_are_understood() {
     for (text, expected) in [
         (
             "bash: Zeile 1: htpo: Kommando nicht gefunden.",
-            Kind::CommandNotFound,
+            FailureKind::CommandNotFound,
         ),
         (
             "bash: 行 1: pwsh: コマンドが見つかりません",
-            Kind::CommandNotFound,
+            FailureKind::CommandNotFound,
         ),
         (
             "cat: a.txt: Datei oder Verzeichnis nicht gefunden",
-            Kind::FileNotFound,
+            FailureKind::FileNotFound,
         ),
         (
             "cat: a.txt: Aucun fichier ou dossier de ce type",
-            Kind::FileNotFound,
+            FailureKind::FileNotFound,
         ),
         (
             "ls: impossible d'ouvrir le répertoire '/root': Permission non accordée",
-            Kind::PermissionDenied,
+            FailureKind::PermissionDenied,
         ),
         (
             "cp: невозможно создать обычный файл '/usr/bin/a': Отказано в доступе",
-            Kind::PermissionDenied,
+            FailureKind::PermissionDenied,
         ),
         (
             "rm: 无法删除 '/etc/hosts.allow': 权限不够",
-            Kind::PermissionDenied,
+            FailureKind::PermissionDenied,
         ),
         (
             "cp: Fehler beim Schreiben von 'b': Auf dem Gerät ist kein Speicherplatz mehr verfügbar",
-            Kind::DiskFull,
+            FailureKind::DiskFull,
         ),
     ] {
         let failure = Failure::tool("bash").with_exit_code(1).with_stderr(text);
@@ -183,7 +183,7 @@ fn truncated_response_is_marked() {
         ))
     };
     assert!(cut("max_tokens").truncated);
-    assert_eq!(cut("max_tokens").kind, Kind::None);
+    assert_eq!(cut("max_tokens").kind, FailureKind::None);
     assert!(!cut("end_turn").truncated);
     let openai = answer(
         200,
@@ -197,7 +197,7 @@ fn truncated_response_is_marked() {
 fn error_event_inside_a_200_stream_is_a_failure() {
     let stream = "event: message_start\ndata: {\"type\":\"message_start\"}\n\nevent: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"delta\":{\"text\":\"429\"}}\n\nevent: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
     let failure = Failure::api("anthropic").with_status(200).with_body(stream);
-    assert_eq!(kind(&failure), Kind::ServerOverloaded);
+    assert_eq!(kind(&failure), FailureKind::ServerOverloaded);
 }
 
 /// Claude Code reports API failures with the subtype "success", goose and aider with code 0.
@@ -208,18 +208,18 @@ fn failure_reported_as_success_is_detected() {
         let failure = Failure::agent("claude")
             .with_exit_code(code)
             .with_stdout(result);
-        assert_eq!(kind(&failure), Kind::RateLimit);
+        assert_eq!(kind(&failure), FailureKind::RateLimit);
     }
     for (tool, text, expected) in [
         (
             "goose",
             "Ran into this error: Server error: Server error (500 Internal Server Error) at URL: x.",
-            Kind::ServerError,
+            FailureKind::ServerError,
         ),
         (
             "aider",
             "litellm.RateLimitError: RateLimitError: OpenAIException - slow down",
-            Kind::RateLimit,
+            FailureKind::RateLimit,
         ),
     ] {
         let failure = Failure::agent(tool)
@@ -236,5 +236,5 @@ fn exit_code_that_encodes_a_status_is_not_a_signal() {
     let refused = Failure::agent("gemini").with_exit_code(145).with_stdout("").with_stderr(
         r#"{"session_id":"7f","error":{"type":"Error","message":"401 Unauthorized","code":401}}"#,
     );
-    assert_eq!(kind(&refused), Kind::AuthRequired);
+    assert_eq!(kind(&refused), FailureKind::AuthRequired);
 }

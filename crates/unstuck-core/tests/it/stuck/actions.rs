@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use unstuck_core::loop_detection::{LoopDetector, LoopKind, LoopLimits};
+use unstuck_core::loop_detection::{AgentLoopLimits, LoopDetector, LoopKind};
 
 use super::{watched, what};
 
@@ -370,9 +370,9 @@ fn limits_can_be_lowered_and_raised() {
     let text = steps("codex", 9, |_| failing("make"));
     let codex = unstuck_core::agent::Agents::built_in().get("codex");
     for (repeats, stuck) in [(3, true), (9, true), (10, false)] {
-        let limits = LoopLimits {
+        let limits = AgentLoopLimits {
             repeats,
-            ..LoopLimits::default()
+            ..AgentLoopLimits::default()
         };
         let mut watcher = LoopDetector::new(&limits, codex);
         watcher.push_stdout(text.as_bytes());

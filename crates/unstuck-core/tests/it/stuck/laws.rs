@@ -2,13 +2,15 @@
 
 use proptest::prelude::*;
 use unstuck_core::agent::Agents;
-use unstuck_core::loop_detection::{LoopDetector, LoopLimits, LoopSignal, detect_question_answer};
+use unstuck_core::loop_detection::{
+    AgentLoopLimits, LoopDetector, LoopSignal, detect_question_answer,
+};
 
 use std::time::Duration;
 
 /// Returns the signals for this output, written in pieces of these sizes.
 fn watched(agent: &str, bytes: &[u8], sizes: &[usize]) -> (Option<LoopSignal>, Option<LoopSignal>) {
-    let mut watcher = LoopDetector::new(&LoopLimits::default(), Agents::built_in().get(agent));
+    let mut watcher = LoopDetector::new(&AgentLoopLimits::default(), Agents::built_in().get(agent));
     let mut rest = bytes;
     for size in sizes.iter().cycle() {
         let (piece, after) = rest.split_at((*size).min(rest.len()));
@@ -76,7 +78,7 @@ proptest! {
 #[test]
 fn first_signal_stays() {
     let first = "I will have a look at the file again.\n".repeat(200);
-    let mut watcher = LoopDetector::new(&LoopLimits::default(), None);
+    let mut watcher = LoopDetector::new(&AgentLoopLimits::default(), None);
     watcher.push_stdout(first.as_bytes());
     let sign = watcher.signal();
     watcher.push_stdout(

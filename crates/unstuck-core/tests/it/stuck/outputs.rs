@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
-use unstuck_core::loop_detection::{LoopDetector, LoopKind, LoopLimits, LoopSignal};
+use unstuck_core::loop_detection::{AgentLoopLimits, LoopDetector, LoopKind, LoopSignal};
 
 use super::what;
 
 /// Returns the signal for this output of any program, on either stream.
 fn watched_on_both(text: &str) -> Option<LoopSignal> {
-    let mut watcher = LoopDetector::new(&LoopLimits::default(), None);
+    let mut watcher = LoopDetector::new(&AgentLoopLimits::default(), None);
     watcher.push_stdout(text.as_bytes());
     watcher.push_stderr(text.as_bytes());
     watcher.signal()
@@ -113,7 +113,7 @@ fn colors_times_and_spinners_do_not_hide_a_repetition() {
 
 #[test]
 fn streams_are_evaluated_separately() {
-    let mut watcher = LoopDetector::new(&LoopLimits::default(), None);
+    let mut watcher = LoopDetector::new(&AgentLoopLimits::default(), None);
     for n in 0..200 {
         watcher.push_stdout(b"I will have a look at the file again.\n");
         watcher.push_stderr(format!("{n}\n").as_bytes());

@@ -32,7 +32,7 @@ fn take(
     cursor.select(&asking, ModelCallOrQuery::Model, None, now)
 }
 
-fn names(script: &Script, calls: &[(&str, &str)]) -> Vec<&'static str> {
+fn names(script: &FaultScript, calls: &[(&str, &str)]) -> Vec<&'static str> {
     let mut cursor = ScriptCursor::new(script);
     calls
         .iter()
@@ -42,19 +42,23 @@ fn names(script: &Script, calls: &[(&str, &str)]) -> Vec<&'static str> {
 
 #[test]
 fn steps_are_used_in_order_and_the_last_repeats() {
-    let script = Script::default()
-        .with_step(ScriptStep::from(Reply::Overloaded).times(2))
-        .with_step(Reply::answer("done"));
+    let script = FaultScript::default()
+        .with_step(FaultScriptStep::from(FaultScriptReply::Overloaded).times(2))
+        .with_step(FaultScriptReply::answer("done"));
     let taken = names(&script, &[("m", "p"); 4]);
     assert_eq!(taken, ["overloaded", "overloaded", "answer", "answer"]);
 }
 
 #[test]
 fn a_step_for_one_model_does_not_match_others() {
-    let script = Script::default()
-        .with_step(ScriptStep::from(Reply::Quota).when_model("haiku").always())
-        .with_step(Reply::Auth)
-        .with_step(ScriptStep::from(Reply::Empty).when_prompt("title"));
+    let script = FaultScript::default()
+        .with_step(
+            FaultScriptStep::from(FaultScriptReply::Quota)
+                .when_model("haiku")
+                .always(),
+        )
+        .with_step(FaultScriptReply::Auth)
+        .with_step(FaultScriptStep::from(FaultScriptReply::Empty).when_prompt("title"));
     let calls = [
         ("haiku-4", "x"),
         ("opus", "x"),
@@ -106,7 +110,7 @@ fn all_conditions_must_match() {
 
 #[test]
 fn positions_count_requests_that_match_otherwise() {
-    let script: Script = r#"
+    let script: FaultScript = r#"
         [[step]]
         when = { model = "a", nth = "2-3" }
         quota = {}
@@ -131,15 +135,16 @@ fn positions_count_requests_that_match_otherwise() {
 
 #[test]
 fn a_request_without_a_matching_step_gets_none() {
-    let script = Script::default().with_step(ScriptStep::from(Reply::Quota).when_prompt("title"));
+    let script = FaultScript::default()
+        .with_step(FaultScriptStep::from(FaultScriptReply::Quota).when_prompt("title"));
     assert_eq!(names(&script, &[("m", "other")]), ["nothing"]);
 }
 
 #[test]
 fn auxiliary_queries_get_only_steps_that_name_their_path() {
-    let script = Script::default()
-        .with_step(Reply::Quota)
-        .with_step(ScriptStep::from(Reply::Auth).when_path("/models"));
+    let script = FaultScript::default()
+        .with_step(FaultScriptReply::Quota)
+        .with_step(FaultScriptStep::from(FaultScriptReply::Auth).when_path("/models"));
     let mut cursor = ScriptCursor::new(&script);
     let (call, headers) = (ModelCall::default(), HeaderMap::new());
     let mut aside = |path| {
@@ -161,18 +166,18 @@ fn auxiliary_queries_get_only_steps_that_name_their_path() {
 
 #[test]
 fn the_mix_applies_when_all_steps_are_used_up() {
-    let script = Script::default()
-        .with_step(ScriptStep::from(Reply::Quota).times(2))
-        .with_mix(FaultMix::failing(1.0, 1).with_fault(1, Reply::Hang));
+    let script = FaultScript::default()
+        .with_step(FaultScriptStep::from(FaultScriptReply::Quota).times(2))
+        .with_mix(FaultMix::failing(1.0, 1).with_fault(1, FaultScriptReply::Hang));
     let taken = names(&script, &[("m", "p"); 4]);
     assert_eq!(taken, ["quota", "quota", "hang", "hang"]);
 }
 
 #[test]
 fn an_enforced_usage_limit_ends_at_its_reset() {
-    let script = Script::default()
-        .with_step(Reply::usage_limit(Duration::from_secs(5)))
-        .with_step(Reply::answer("done"));
+    let script = FaultScript::default()
+        .with_step(FaultScriptReply::usage_limit(Duration::from_secs(5)))
+        .with_step(FaultScriptReply::answer("done"));
     let mut cursor = ScriptCursor::new(&script);
     let mut after = |seconds| {
         let now = START.after(Duration::from_secs(seconds));
@@ -202,9 +207,10 @@ fn a_position_is_a_number_or_a_range() {
 
 #[test]
 fn a_step_can_last_for_a_time_after_its_first_use() {
-    let script: Script = "[[step]]\noverloaded = {}\ntimes = \"25s\"\n\n[[step]]\nempty = {}\n"
-        .parse()
-        .unwrap();
+    let script: FaultScript =
+        "[[step]]\noverloaded = {}\ntimes = \"25s\"\n\n[[step]]\nempty = {}\n"
+            .parse()
+            .unwrap();
     let mut cursor = ScriptCursor::new(&script);
     let mut at = |seconds| {
         let now = START.after(Duration::from_secs(seconds));

@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn every_entry_names_a_failure_kind() {
         for (name, _) in BY_KIND {
-            assert!(name.parse::<unstuck_core::Kind>().is_ok(), "{name}");
+            assert!(name.parse::<unstuck_core::FailureKind>().is_ok(), "{name}");
         }
     }
 

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use unstuck_core::Timestamp;
 
-use super::endpoint::{Endpoint, Protocol};
+use super::endpoint::{LlmApiEndpoint, Protocol};
 use super::response::ResponseReader;
 use error_names::ErrorNames;
 
@@ -43,47 +43,49 @@ pub fn error_body(protocol: Protocol, trouble: &ErrorDetails<'_>) -> (&'static s
 /// determines its form. Empty if the call is not inspected.
 pub fn error_event(reading: &ResponseReader, trouble: &ErrorDetails<'_>) -> Bytes {
     let event = match reading.endpoint() {
-        Endpoint::Messages => {
+        LlmApiEndpoint::Messages => {
             let data = json!({"type": "error", "error": anthropic_error(trouble)});
             format!("event: error\ndata: {data}\n\n")
         }
-        Endpoint::Chat => format!("data: {}\n\n", json!({"error": openai_error(trouble)})),
-        Endpoint::Responses => {
+        LlmApiEndpoint::Chat => format!("data: {}\n\n", json!({"error": openai_error(trouble)})),
+        LlmApiEndpoint::Responses => {
             let data = response_failed(reading, trouble);
             format!("event: response.failed\ndata: {data}\n\n")
         }
-        Endpoint::Generate if reading.is_in_array() => {
+        LlmApiEndpoint::Generate if reading.is_in_array() => {
             format!(",\r\n{}]\r\n", json!({"error": google_error(trouble)}))
         }
-        Endpoint::Generate => format!("data: {}\r\n\r\n", json!({"error": google_error(trouble)})),
-        Endpoint::Other => String::new(),
+        LlmApiEndpoint::Generate => {
+            format!("data: {}\r\n\r\n", json!({"error": google_error(trouble)}))
+        }
+        LlmApiEndpoint::Other => String::new(),
     };
     event.into()
 }
 
 /// Returns keep-alive bytes for a client waiting for a stream to begin or continue; `None` where its parser accepts
 /// none.
-pub const fn keep_alive(endpoint: Endpoint) -> Option<&'static [u8]> {
+pub const fn keep_alive(endpoint: LlmApiEndpoint) -> Option<&'static [u8]> {
     match endpoint {
-        Endpoint::Messages => Some(b"event: ping\ndata: {\"type\": \"ping\"}\n\n"),
-        Endpoint::Chat | Endpoint::Responses => Some(b": keep-alive\n\n"),
+        LlmApiEndpoint::Messages => Some(b"event: ping\ndata: {\"type\": \"ping\"}\n\n"),
+        LlmApiEndpoint::Chat | LlmApiEndpoint::Responses => Some(b": keep-alive\n\n"),
         // The parser of Gemini CLI breaks at comments.
-        Endpoint::Generate | Endpoint::Other => None,
+        LlmApiEndpoint::Generate | LlmApiEndpoint::Other => None,
     }
 }
 
 /// Returns the status at which the common agents on this endpoint stop at once, while they retry after others.
-pub const fn stop_status(endpoint: Endpoint) -> u16 {
+pub const fn stop_status(endpoint: LlmApiEndpoint) -> u16 {
     match endpoint {
         // Claude Code stops at 402 and 403, goose at 401 and 403, opencode at most of 4xx.
-        Endpoint::Messages => 403,
+        LlmApiEndpoint::Messages => 403,
         // aider and goose stop at 401, opencode at most of 4xx.
-        Endpoint::Chat => 401,
+        LlmApiEndpoint::Chat => 401,
         // Codex stops at 400 and 404 only.
-        Endpoint::Responses => 400,
+        LlmApiEndpoint::Responses => 400,
         // Gemini CLI stops at 400, 401 and 403; the latter two may start its login.
-        Endpoint::Generate => 400,
-        Endpoint::Other => 403,
+        LlmApiEndpoint::Generate => 400,
+        LlmApiEndpoint::Other => 403,
     }
 }
 

@@ -72,7 +72,7 @@ fn gemini_error_has_the_shape_of_its_api() {
 }
 
 /// Returns the frame kinds that a reader sees in our final events.
-fn ends(endpoint: Endpoint, before: &[&str]) -> (Vec<FrameKind>, ResponseReader) {
+fn ends(endpoint: LlmApiEndpoint, before: &[&str]) -> (Vec<FrameKind>, ResponseReader) {
     let mut sent = ResponseReader::new(endpoint);
     for frame in before {
         sent.read_frame(frame.as_bytes());
@@ -95,20 +95,20 @@ fn ends(endpoint: Endpoint, before: &[&str]) -> (Vec<FrameKind>, ResponseReader)
 
 #[test]
 fn error_event_is_read_as_error_and_not_as_end() {
-    for endpoint in Endpoint::KNOWN {
+    for endpoint in LlmApiEndpoint::KNOWN {
         let (frames, reading) = ends(endpoint, &[]);
         assert_eq!(frames, [FrameKind::Error], "{endpoint:?}");
         let error = reading.summary().error.as_deref().unwrap();
         assert!(error.contains("No upstream answers."), "{error}");
-        assert_eq!(reading.is_complete(), endpoint == Endpoint::Responses);
+        assert_eq!(reading.is_complete(), endpoint == LlmApiEndpoint::Responses);
     }
-    assert!(error_event(&ResponseReader::new(Endpoint::Other), &overloaded()).is_empty());
+    assert!(error_event(&ResponseReader::new(LlmApiEndpoint::Other), &overloaded()).is_empty());
 }
 
 #[test]
 fn open_array_is_closed_after_the_error() {
     let before = ["[{\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"x\"}]}}]}"];
-    let (frames, reading) = ends(Endpoint::Generate, &before);
+    let (frames, reading) = ends(LlmApiEndpoint::Generate, &before);
     assert_eq!(
         frames,
         [FrameKind::Content, FrameKind::Error, FrameKind::End]
@@ -118,7 +118,7 @@ fn open_array_is_closed_after_the_error() {
 
 #[test]
 fn failed_response_keeps_its_id_and_sequence() {
-    let mut reading = ResponseReader::new(Endpoint::Responses);
+    let mut reading = ResponseReader::new(LlmApiEndpoint::Responses);
     reading.read_frame(b"data: {\"type\":\"response.created\",\"sequence_number\":0,\"response\":{\"id\":\"resp_7\",\"created_at\":5,\"model\":\"m\"}}\n\n");
     reading.read_frame(b"data: {\"type\":\"response.output_text.delta\",\"sequence_number\":4,\"delta\":\"x\"}\n\n");
     let trouble = ErrorDetails {
@@ -148,19 +148,23 @@ fn failed_response_keeps_its_id_and_sequence() {
 
 #[test]
 fn keep_alive_is_read_as_ping() {
-    for endpoint in [Endpoint::Messages, Endpoint::Chat, Endpoint::Responses] {
+    for endpoint in [
+        LlmApiEndpoint::Messages,
+        LlmApiEndpoint::Chat,
+        LlmApiEndpoint::Responses,
+    ] {
         let mut frames = FrameSplitter::new(endpoint, "text/event-stream");
         frames.push(Bytes::from_static(keep_alive(endpoint).unwrap()));
         let mut reading = ResponseReader::new(endpoint);
         let read: Vec<_> = frames.map(|frame| reading.read_frame(&frame)).collect();
         assert_eq!(read, [FrameKind::Ping]);
     }
-    assert_eq!(keep_alive(Endpoint::Generate), None);
+    assert_eq!(keep_alive(LlmApiEndpoint::Generate), None);
 }
 
 #[test]
 fn stop_status_is_not_retried_by_any_sdk() {
-    for endpoint in Endpoint::KNOWN {
+    for endpoint in LlmApiEndpoint::KNOWN {
         let status = stop_status(endpoint);
         assert!((400..500).contains(&status) && ![408, 409, 429].contains(&status));
     }

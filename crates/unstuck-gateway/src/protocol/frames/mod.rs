@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
 
-use super::endpoint::Endpoint;
+use super::endpoint::LlmApiEndpoint;
 use json_array::ArrayScanner;
 use sse::SseScanner;
 
@@ -33,12 +33,12 @@ enum FrameFormat {
 
 impl FrameSplitter {
     /// Creates a splitter for a content type. Gemini streams a JSON array where no event stream was requested.
-    pub fn new(endpoint: Endpoint, content_type: &str) -> Self {
+    pub fn new(endpoint: LlmApiEndpoint, content_type: &str) -> Self {
         let content_type = content_type.trim_start().to_ascii_lowercase();
         let json = content_type.starts_with("application/json");
         let format = match endpoint {
-            Endpoint::Other => FrameFormat::Chunks,
-            Endpoint::Generate if json => FrameFormat::Array(ArrayScanner::default()),
+            LlmApiEndpoint::Other => FrameFormat::Chunks,
+            LlmApiEndpoint::Generate if json => FrameFormat::Array(ArrayScanner::default()),
             _ => FrameFormat::Sse(SseScanner::default()),
         };
         Self {

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// Returns all frames and the remainder of a stream that arrives in these pieces.
-fn cut(endpoint: Endpoint, content_type: &str, pieces: &[&[u8]]) -> (Vec<Bytes>, Vec<u8>) {
+fn cut(endpoint: LlmApiEndpoint, content_type: &str, pieces: &[&[u8]]) -> (Vec<Bytes>, Vec<u8>) {
     let mut frames = FrameSplitter::new(endpoint, content_type);
     let mut all = Vec::new();
     for piece in pieces {
@@ -14,14 +14,18 @@ fn cut(endpoint: Endpoint, content_type: &str, pieces: &[&[u8]]) -> (Vec<Bytes>,
 }
 
 fn sse(text: &str) -> Vec<Bytes> {
-    let (frames, rest) = cut(Endpoint::Chat, "text/event-stream", &[text.as_bytes()]);
+    let (frames, rest) = cut(
+        LlmApiEndpoint::Chat,
+        "text/event-stream",
+        &[text.as_bytes()],
+    );
     assert_eq!(rest, b"", "{text:?}");
     frames
 }
 
 fn array(text: &str) -> (Vec<Bytes>, Vec<u8>) {
     cut(
-        Endpoint::Generate,
+        LlmApiEndpoint::Generate,
         "application/json; charset=UTF-8",
         &[text.as_bytes()],
     )
@@ -43,7 +47,7 @@ fn event_ends_with_a_blank_line_for_any_line_ending() {
 
 #[test]
 fn lone_carriage_return_ends_a_line_once_the_next_byte_is_known() {
-    let (frames, rest) = cut(Endpoint::Chat, "text/event-stream", &[b"a\r\rb\r\r"]);
+    let (frames, rest) = cut(LlmApiEndpoint::Chat, "text/event-stream", &[b"a\r\rb\r\r"]);
     assert_eq!(
         (frames, &rest[..]),
         (vec![Bytes::from("a\r\r")], &b"b\r\r"[..])
@@ -68,7 +72,7 @@ fn array_elements_are_frames_including_separators() {
 #[test]
 fn truncated_frame_is_the_remainder() {
     let (frames, rest) = cut(
-        Endpoint::Messages,
+        LlmApiEndpoint::Messages,
         "text/event-stream",
         &[b"data: 1\n\ndata: {\"a"],
     );
@@ -81,7 +85,7 @@ fn truncated_frame_is_the_remainder() {
 fn gemini_events_are_split_if_requested() {
     let stream = b"data: {\"a\":1}\r\n\r\n";
     let (frames, _) = cut(
-        Endpoint::Generate,
+        LlmApiEndpoint::Generate,
         "Text/Event-Stream; charset=utf-8",
         &[stream],
     );
@@ -91,7 +95,7 @@ fn gemini_events_are_split_if_requested() {
 #[test]
 fn uninspected_chunks_are_passed_on_unchanged() {
     let (frames, rest) = cut(
-        Endpoint::Other,
+        LlmApiEndpoint::Other,
         "text/event-stream",
         &[b"data", b"", b": 1"],
     );
@@ -104,7 +108,7 @@ fn uninspected_chunks_are_passed_on_unchanged() {
 #[test]
 fn complete_frame_is_not_copied() {
     let chunk = Bytes::from("data: 1\n\ndata: 2\n\n");
-    let mut frames = FrameSplitter::new(Endpoint::Chat, "text/event-stream");
+    let mut frames = FrameSplitter::new(LlmApiEndpoint::Chat, "text/event-stream");
     frames.push(chunk.clone());
     assert_eq!(
         frames.next().map(|frame| frame.as_ptr()),
@@ -118,8 +122,8 @@ fn frames_do_not_depend_on_chunk_boundaries() {
         "event: a\r\ndata: {\"x\":\"é\"}\r\n\r\n: p\n\n\ndata: 1\rdata: 2\r\rdata: [DONE]\n\n";
     let elements = "[{\"a\":\"\\\\\\\"é]\"},\r\n{\"b\":[[],{}]}\n,{}]\r\n";
     let cases = [
-        (Endpoint::Chat, "text/event-stream", events),
-        (Endpoint::Generate, "application/json", elements),
+        (LlmApiEndpoint::Chat, "text/event-stream", events),
+        (LlmApiEndpoint::Generate, "application/json", elements),
     ];
     for (endpoint, content_type, text) in cases {
         let bytes = text.as_bytes();
@@ -146,8 +150,8 @@ proptest! {
         stream in like_a_stream(), sizes in prop::collection::vec(1usize..9, 1..20), which in 0usize..3,
     ) {
         let (endpoint, content_type) = [
-            (Endpoint::Messages, "text/event-stream"), (Endpoint::Generate, "application/json"),
-            (Endpoint::Other, ""),
+            (LlmApiEndpoint::Messages, "text/event-stream"), (LlmApiEndpoint::Generate, "application/json"),
+            (LlmApiEndpoint::Other, ""),
         ][which];
         let mut pieces = Vec::new();
         let mut left = &stream[..];
@@ -164,7 +168,7 @@ proptest! {
         all.extend_from_slice(&rest);
         prop_assert_eq!(&all, &stream);
         prop_assert!(frames.iter().all(|frame| !frame.is_empty()));
-        if endpoint != Endpoint::Other {
+        if endpoint != LlmApiEndpoint::Other {
             prop_assert_eq!((frames, rest), cut(endpoint, content_type, &[&stream]));
         }
     }

@@ -8,7 +8,7 @@ mod openai_responses;
 #[cfg(test)]
 mod tests;
 
-use super::endpoint::Endpoint;
+use super::endpoint::LlmApiEndpoint;
 
 /// The facts of a request. A malformed request has no facts: the upstream reports the error.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -61,13 +61,13 @@ pub struct ToolCall {
 
 impl RequestFacts {
     /// Reads a request. The path is the part after the [prefix](super::Protocol::prefix), without the query.
-    pub fn read(endpoint: Endpoint, path: &str, body: &[u8]) -> Self {
+    pub fn read(endpoint: LlmApiEndpoint, path: &str, body: &[u8]) -> Self {
         let read = match endpoint {
-            Endpoint::Messages => anthropic::read_request(body),
-            Endpoint::Chat => openai_chat::read_request(body),
-            Endpoint::Responses => openai_responses::read_request(body),
-            Endpoint::Generate => return gemini::read_request(path, body),
-            Endpoint::Other => None,
+            LlmApiEndpoint::Messages => anthropic::read_request(body),
+            LlmApiEndpoint::Chat => openai_chat::read_request(body),
+            LlmApiEndpoint::Responses => openai_responses::read_request(body),
+            LlmApiEndpoint::Generate => return gemini::read_request(path, body),
+            LlmApiEndpoint::Other => None,
         };
         read.unwrap_or_default()
     }

@@ -5,11 +5,11 @@ use super::*;
 
 const PATH: &str = "/v1beta/models/gemini-3-pro:streamGenerateContent";
 
-fn read(endpoint: Endpoint, body: &Value) -> RequestFacts {
+fn read(endpoint: LlmApiEndpoint, body: &Value) -> RequestFacts {
     RequestFacts::read(endpoint, PATH, body.to_string().as_bytes())
 }
 
-fn last(endpoint: Endpoint, body: &Value) -> LastTurn {
+fn last(endpoint: LlmApiEndpoint, body: &Value) -> LastTurn {
     read(endpoint, body).last.unwrap()
 }
 
@@ -27,7 +27,7 @@ fn anthropic_request_is_read() {
             {"role": "assistant", "content": "{\"it\":"},
         ],
     });
-    let asked = read(Endpoint::Messages, &body);
+    let asked = read(LlmApiEndpoint::Messages, &body);
     assert_eq!(asked.model.as_deref(), Some("claude-opus-5-5"));
     assert!(asked.stream && asked.tools && asked.images && asked.prefill && asked.wants_json);
     assert_eq!((asked.max_output, asked.messages), (Some(1024), 2));
@@ -47,7 +47,7 @@ fn chat_completions_request_is_read() {
             ]},
         ],
     });
-    let asked = read(Endpoint::Chat, &body);
+    let asked = read(LlmApiEndpoint::Chat, &body);
     assert_eq!(asked.model.as_deref(), Some("gpt-6"));
     assert!(!asked.stream && !asked.tools && asked.images && !asked.prefill && asked.wants_json);
     assert_eq!((asked.max_output, asked.messages), (Some(99), 2));
@@ -65,13 +65,13 @@ fn responses_request_is_read() {
             {"type": "reasoning", "summary": [], "encrypted_content": "A".repeat(40_000)},
         ],
     });
-    let asked = read(Endpoint::Responses, &body);
+    let asked = read(LlmApiEndpoint::Responses, &body);
     assert_eq!(asked.model.as_deref(), Some("gpt-6-codex"));
     assert!(asked.stream && asked.tools && asked.images && !asked.prefill && asked.wants_json);
     assert_eq!((asked.max_output, asked.messages), (Some(7), 1));
     assert!(asked.prompt_tokens < 1600, "{asked:?}");
     let short = read(
-        Endpoint::Responses,
+        LlmApiEndpoint::Responses,
         &json!({"model": "gpt-6", "input": "Hello"}),
     );
     assert_eq!((short.messages, short.prompt_tokens), (1, 1));
@@ -99,13 +99,13 @@ fn gemini_request_is_read_in_camel_and_snake_case() {
         .replace("mimeType", "mime_type");
     let snake = snake.replace("responseMimeType", "response_mime_type");
     for body in [camel.to_string(), snake] {
-        let asked = RequestFacts::read(Endpoint::Generate, PATH, body.as_bytes());
+        let asked = RequestFacts::read(LlmApiEndpoint::Generate, PATH, body.as_bytes());
         assert_eq!(asked.model.as_deref(), Some("gemini-3-pro"));
         assert!(asked.stream && asked.tools && asked.images && asked.prefill && asked.wants_json);
         assert_eq!((asked.max_output, asked.messages), (Some(64), 2));
     }
     let once = RequestFacts::read(
-        Endpoint::Generate,
+        LlmApiEndpoint::Generate,
         "/v1/models/m:generateContent",
         b"not JSON",
     );
@@ -116,7 +116,7 @@ fn gemini_request_is_read_in_camel_and_snake_case() {
 }
 
 /// Returns the same turn in each API: two calls and their results.
-fn turns(path: &str, first: &str, second: &str) -> [(Endpoint, Value); 4] {
+fn turns(path: &str, first: &str, second: &str) -> [(LlmApiEndpoint, Value); 4] {
     let arguments = json!({"path": path});
     let text = arguments.to_string();
     let messages = json!({"messages": [
@@ -161,10 +161,10 @@ fn turns(path: &str, first: &str, second: &str) -> [(Endpoint, Value); 4] {
         ]},
     ]});
     [
-        (Endpoint::Messages, messages),
-        (Endpoint::Chat, chat),
-        (Endpoint::Responses, responses),
-        (Endpoint::Generate, generate),
+        (LlmApiEndpoint::Messages, messages),
+        (LlmApiEndpoint::Chat, chat),
+        (LlmApiEndpoint::Responses, responses),
+        (LlmApiEndpoint::Generate, generate),
     ]
 }
 
@@ -201,8 +201,8 @@ fn conversation_is_identified_by_the_first_user_message() {
     for (endpoint, mut body) in turns("a.rs", "one", "two") {
         let before = last(endpoint, &body);
         let key = match endpoint {
-            Endpoint::Responses => "input",
-            Endpoint::Generate => "contents",
+            LlmApiEndpoint::Responses => "input",
+            LlmApiEndpoint::Generate => "contents",
             _ => "messages",
         };
         let messages = body[key].as_array_mut().unwrap();
@@ -236,8 +236,11 @@ fn cache_markers_change_neither_conversation_nor_result() {
         ]})
     };
     let plain = json!({"type": "text", "text": "Go"});
-    let one = last(Endpoint::Messages, &body(marked.clone(), plain.clone()));
-    let two = last(Endpoint::Messages, &body(plain, marked));
+    let one = last(
+        LlmApiEndpoint::Messages,
+        &body(marked.clone(), plain.clone()),
+    );
+    let two = last(LlmApiEndpoint::Messages, &body(plain, marked));
     assert_eq!(
         (one.conversation, one.results),
         (two.conversation, two.results)
@@ -253,8 +256,8 @@ fn stored_conversation_advances_by_the_continued_response() {
         })
     };
     let (one, two) = (
-        last(Endpoint::Responses, &body("r1")),
-        last(Endpoint::Responses, &body("r2")),
+        last(LlmApiEndpoint::Responses, &body("r1")),
+        last(LlmApiEndpoint::Responses, &body("r2")),
     );
     assert!(one.calls.is_empty());
     assert_eq!(
@@ -268,7 +271,7 @@ fn stored_conversation_advances_by_the_continued_response() {
 fn odd_requests_are_read_partially() {
     let odd = br#"{"model":"a","model":"b","stream":"yes","max_tokens":"7","messages":[1,"x",null,
         {"role":"user","content":"\ud800 half"},{"role":7,"content":{"a":1}}],"tools":{}}"#;
-    let asked = RequestFacts::read(Endpoint::Messages, "", odd);
+    let asked = RequestFacts::read(LlmApiEndpoint::Messages, "", odd);
     assert_eq!(asked.model.as_deref(), Some("b"));
     assert!(!asked.stream && !asked.tools && asked.max_output.is_none());
     assert_eq!(asked.messages, 5);
@@ -282,7 +285,7 @@ fn malformed_requests_have_no_facts() {
         b"{\"model\":\"x\"} more",
         b"\xff\xfe",
     ] {
-        for endpoint in Endpoint::KNOWN {
+        for endpoint in LlmApiEndpoint::KNOWN {
             assert_eq!(
                 RequestFacts::read(endpoint, "", body),
                 RequestFacts::default(),
@@ -292,7 +295,7 @@ fn malformed_requests_have_no_facts() {
     }
     let body = br#"{"model":"x","messages":[{"role":"user","content":"hi"}]}"#;
     assert_eq!(
-        RequestFacts::read(Endpoint::Other, PATH, body),
+        RequestFacts::read(LlmApiEndpoint::Other, PATH, body),
         RequestFacts::default()
     );
 }
@@ -300,7 +303,7 @@ fn malformed_requests_have_no_facts() {
 proptest! {
     #[test]
     fn arbitrary_bytes_are_read_without_panic(body in proptest::collection::vec(any::<u8>(), 0..200), path in ".{0,40}") {
-        for endpoint in Endpoint::KNOWN {
+        for endpoint in LlmApiEndpoint::KNOWN {
             RequestFacts::read(endpoint, &path, &body);
         }
     }

@@ -13,7 +13,7 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use unstuck_core::decision::TokenUsage;
 
-use super::endpoint::Endpoint;
+use super::endpoint::LlmApiEndpoint;
 use super::json::filled_text;
 use super::sse_event::SseEvent;
 use super::text_hash::TextHash;
@@ -44,7 +44,7 @@ pub enum FrameKind {
 /// Reads one response.
 #[derive(Debug, Clone)]
 pub struct ResponseReader {
-    endpoint: Endpoint,
+    endpoint: LlmApiEndpoint,
     summary: ResponseSummary,
     text_hash: TextHash,
     text: Option<String>,
@@ -66,7 +66,7 @@ pub struct ResponseReader {
 
 impl ResponseReader {
     /// Creates a reader for a call of that endpoint.
-    pub fn new(endpoint: Endpoint) -> Self {
+    pub fn new(endpoint: LlmApiEndpoint) -> Self {
         Self {
             endpoint,
             summary: ResponseSummary::default(),
@@ -74,7 +74,7 @@ impl ResponseReader {
             text: None,
             open_calls: StreamedToolCalls::default(),
             is_end_announced: false,
-            is_complete: endpoint == Endpoint::Other,
+            is_complete: endpoint == LlmApiEndpoint::Other,
             in_array: false,
             content_frames: 0,
             has_gap: false,
@@ -94,8 +94,8 @@ impl ResponseReader {
     /// Reads a frame of a stream.
     pub fn read_frame(&mut self, bytes: &[u8]) -> FrameKind {
         let frame = match self.endpoint {
-            Endpoint::Other => FrameKind::Content,
-            Endpoint::Generate if !looks_like_event(bytes) => self.read_element(bytes),
+            LlmApiEndpoint::Other => FrameKind::Content,
+            LlmApiEndpoint::Generate if !looks_like_event(bytes) => self.read_element(bytes),
             _ => match SseEvent::read(bytes).data {
                 Some(data) => self.read_data(&data),
                 None => FrameKind::Ping,
@@ -118,18 +118,18 @@ impl ResponseReader {
             _ => {}
         }
         let frame = match self.endpoint {
-            Endpoint::Messages => anthropic::read_event(self, data),
-            Endpoint::Chat => openai_chat::read_chunk(self, data),
-            Endpoint::Responses => openai_responses::read_event(self, data),
-            Endpoint::Generate => gemini::read_chunk(self, data),
-            Endpoint::Other => Some(FrameKind::Content),
+            LlmApiEndpoint::Messages => anthropic::read_event(self, data),
+            LlmApiEndpoint::Chat => openai_chat::read_chunk(self, data),
+            LlmApiEndpoint::Responses => openai_responses::read_event(self, data),
+            LlmApiEndpoint::Generate => gemini::read_chunk(self, data),
+            LlmApiEndpoint::Other => Some(FrameKind::Content),
         };
         frame.unwrap_or(FrameKind::Malformed)
     }
 
     /// Reads the end marker of Chat Completions; it has no meaning in other APIs.
     fn read_end_marker(&mut self) -> FrameKind {
-        if self.endpoint != Endpoint::Chat {
+        if self.endpoint != LlmApiEndpoint::Chat {
             return FrameKind::Lifecycle;
         }
         self.is_complete = self.is_end_announced;
@@ -157,11 +157,11 @@ impl ResponseReader {
     /// Reads a response that is not streamed: content, an end without content, an error, or malformed data.
     pub fn read_body(&mut self, body: &[u8]) -> FrameKind {
         let frame = match self.endpoint {
-            Endpoint::Messages => anthropic::read_body(self, body),
-            Endpoint::Chat => openai_chat::read_body(self, body),
-            Endpoint::Responses => openai_responses::read_body(self, body),
-            Endpoint::Generate => gemini::read_body(self, body),
-            Endpoint::Other => Some(FrameKind::Content),
+            LlmApiEndpoint::Messages => anthropic::read_body(self, body),
+            LlmApiEndpoint::Chat => openai_chat::read_body(self, body),
+            LlmApiEndpoint::Responses => openai_responses::read_body(self, body),
+            LlmApiEndpoint::Generate => gemini::read_body(self, body),
+            LlmApiEndpoint::Other => Some(FrameKind::Content),
         };
         self.check_json();
         frame.unwrap_or(FrameKind::Malformed)
@@ -183,7 +183,7 @@ impl ResponseReader {
     /// token counted by the server arrived in its own frame.
     pub fn is_gapless(&self) -> bool {
         match self.endpoint {
-            Endpoint::Responses => self.sequence.is_some() && !self.has_gap,
+            LlmApiEndpoint::Responses => self.sequence.is_some() && !self.has_gap,
             _ => {
                 let counted = self.summary.tokens.map_or(0, |tokens| tokens.output);
                 counted > 0 && counted == self.content_frames
@@ -202,7 +202,7 @@ impl ResponseReader {
     }
 
     /// Returns the endpoint of the call.
-    pub fn endpoint(&self) -> Endpoint {
+    pub fn endpoint(&self) -> LlmApiEndpoint {
         self.endpoint
     }
 

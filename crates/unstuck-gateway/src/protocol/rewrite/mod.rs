@@ -9,7 +9,7 @@ mod unusable_output_feedback;
 
 use bytes::Bytes;
 
-use super::endpoint::{Endpoint, gemini_model};
+use super::endpoint::{LlmApiEndpoint, gemini_model};
 use super::json::{members, quoted};
 use json_edits::JsonEdits;
 
@@ -26,17 +26,24 @@ pub struct RewrittenRequest {
 }
 
 /// Returns the request for another model. Gemini names it in the path, the others in the body.
-pub fn with_model(endpoint: Endpoint, path: &str, body: &[u8], model: &str) -> RewrittenRequest {
+pub fn with_model(
+    endpoint: LlmApiEndpoint,
+    path: &str,
+    body: &[u8],
+    model: &str,
+) -> RewrittenRequest {
     match endpoint {
-        Endpoint::Other => RewrittenRequest::default(),
-        Endpoint::Generate => RewrittenRequest {
+        LlmApiEndpoint::Other => RewrittenRequest::default(),
+        LlmApiEndpoint::Generate => RewrittenRequest {
             path: path_with_model(path, model),
             body: None,
         },
-        Endpoint::Messages | Endpoint::Chat | Endpoint::Responses => RewrittenRequest {
-            path: None,
-            body: set_json_member::set_member(body, &["model"], &quoted(model)),
-        },
+        LlmApiEndpoint::Messages | LlmApiEndpoint::Chat | LlmApiEndpoint::Responses => {
+            RewrittenRequest {
+                path: None,
+                body: set_json_member::set_member(body, &["model"], &quoted(model)),
+            }
+        }
     }
 }
 
@@ -62,16 +69,18 @@ fn percent_encode(text: &str) -> String {
 }
 
 /// Returns the request with another output limit, in tokens.
-pub fn with_max_output(endpoint: Endpoint, body: &Bytes, tokens: u64) -> Bytes {
+pub fn with_max_output(endpoint: LlmApiEndpoint, body: &Bytes, tokens: u64) -> Bytes {
     let value = tokens.to_string();
     let changed = match endpoint {
-        Endpoint::Messages => set_json_member::set_member(body, &["max_tokens"], &value),
-        Endpoint::Chat => {
+        LlmApiEndpoint::Messages => set_json_member::set_member(body, &["max_tokens"], &value),
+        LlmApiEndpoint::Chat => {
             set_json_member::set_member(body, &["max_completion_tokens", "max_tokens"], &value)
         }
-        Endpoint::Responses => set_json_member::set_member(body, &["max_output_tokens"], &value),
-        Endpoint::Generate => generate_max_output(body, &value),
-        Endpoint::Other => None,
+        LlmApiEndpoint::Responses => {
+            set_json_member::set_member(body, &["max_output_tokens"], &value)
+        }
+        LlmApiEndpoint::Generate => generate_max_output(body, &value),
+        LlmApiEndpoint::Other => None,
     };
     changed.unwrap_or_else(|| body.clone())
 }

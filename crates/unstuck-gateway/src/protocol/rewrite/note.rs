@@ -5,7 +5,7 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 
 use super::json_edits::JsonEdits;
-use crate::protocol::endpoint::Endpoint;
+use crate::protocol::endpoint::LlmApiEndpoint;
 use crate::protocol::json::{escaped, is_string, object, quoted, text, to_list, to_object};
 
 object!(Body {
@@ -20,13 +20,13 @@ object!(Message {
 });
 
 /// Returns the request with a short text for the model after everything else. A prefill stays last.
-pub fn with_note(endpoint: Endpoint, body: &Bytes, note: &str) -> Bytes {
+pub fn with_note(endpoint: LlmApiEndpoint, body: &Bytes, note: &str) -> Bytes {
     let changed = match endpoint {
-        Endpoint::Messages => add_to_messages(body, note),
-        Endpoint::Chat => add_to_chat(body, note),
-        Endpoint::Responses => add_to_responses(body, note),
-        Endpoint::Generate => add_to_generate(body, note),
-        Endpoint::Other => None,
+        LlmApiEndpoint::Messages => add_to_messages(body, note),
+        LlmApiEndpoint::Chat => add_to_chat(body, note),
+        LlmApiEndpoint::Responses => add_to_responses(body, note),
+        LlmApiEndpoint::Generate => add_to_generate(body, note),
+        LlmApiEndpoint::Other => None,
     };
     changed.unwrap_or_else(|| body.clone())
 }

@@ -11,7 +11,7 @@ fn bytes(text: &str) -> Bytes {
     Bytes::copy_from_slice(text.as_bytes())
 }
 
-fn body_with_model(endpoint: Endpoint, body: &str, model: &str) -> String {
+fn body_with_model(endpoint: LlmApiEndpoint, body: &str, model: &str) -> String {
     let changed = with_model(endpoint, "", body.as_bytes(), model)
         .body
         .unwrap();
@@ -22,7 +22,11 @@ fn body_with_model(endpoint: Endpoint, body: &str, model: &str) -> String {
 fn model_change_keeps_all_other_bytes() {
     let body = "\n{ \"a\" : 1.0e+2,\t\"model\"  :  \"o\\u006cd\" ,\"a\":\"é\\u00e9\\/ \u{1f600}\",\r\n \"m\":{\"model\":\"old\"} }  ";
     let expected = body.replacen("\"o\\u006cd\"", "\"new\"", 1);
-    for endpoint in [Endpoint::Messages, Endpoint::Chat, Endpoint::Responses] {
+    for endpoint in [
+        LlmApiEndpoint::Messages,
+        LlmApiEndpoint::Chat,
+        LlmApiEndpoint::Responses,
+    ] {
         assert_eq!(body_with_model(endpoint, body, "new"), expected);
     }
 }
@@ -30,12 +34,12 @@ fn model_change_keeps_all_other_bytes() {
 #[test]
 fn duplicate_models_are_all_changed_and_a_missing_one_is_added() {
     let twice = r#"{"model":"a","x":1,"mod\u0065l":"b"}"#;
-    let changed = body_with_model(Endpoint::Chat, twice, "n\"ew");
+    let changed = body_with_model(LlmApiEndpoint::Chat, twice, "n\"ew");
     assert_eq!(changed, r#"{"model":"n\"ew","x":1,"mod\u0065l":"n\"ew"}"#);
-    let missing = body_with_model(Endpoint::Chat, "{ \"x\":1}", "m");
+    let missing = body_with_model(LlmApiEndpoint::Chat, "{ \"x\":1}", "m");
     assert_eq!(missing, "{\"model\":\"m\", \"x\":1}");
     assert_eq!(
-        body_with_model(Endpoint::Chat, " { }", "m"),
+        body_with_model(LlmApiEndpoint::Chat, " { }", "m"),
         " {\"model\":\"m\" }"
     );
 }
@@ -43,9 +47,9 @@ fn duplicate_models_are_all_changed_and_a_missing_one_is_added() {
 #[test]
 fn non_object_is_left_unchanged() {
     for body in ["", "[]", "null", "{\"model\":", "\u{feff}{}"] {
-        let changed = with_model(Endpoint::Chat, "", body.as_bytes(), "m");
+        let changed = with_model(LlmApiEndpoint::Chat, "", body.as_bytes(), "m");
         assert_eq!(changed, RewrittenRequest::default(), "{body}");
-        for endpoint in Endpoint::KNOWN {
+        for endpoint in LlmApiEndpoint::KNOWN {
             assert_eq!(with_max_output(endpoint, &bytes(body), 5), body);
             assert_eq!(with_note(endpoint, &bytes(body), "x"), body);
             assert_eq!(with_error_context(endpoint, &bytes(body), "x", "y"), body);
@@ -56,7 +60,7 @@ fn non_object_is_left_unchanged() {
 #[test]
 fn gemini_model_is_changed_in_the_path() {
     let path = "/v1beta/models/gemini-3-flash:streamGenerateContent";
-    let to = |model: &str| with_model(Endpoint::Generate, path, b"{}", model);
+    let to = |model: &str| with_model(LlmApiEndpoint::Generate, path, b"{}", model);
     let expected = "/v1beta/models/gemini-3-pro:streamGenerateContent";
     for model in ["gemini-3-pro", "models/gemini-3-pro"] {
         let changed = to(model);
@@ -68,7 +72,7 @@ fn gemini_model_is_changed_in_the_path() {
     let odd = to("a/b?c:d").path.unwrap();
     assert_eq!(odd, "/v1beta/models/a%2Fb%3Fc%3Ad:streamGenerateContent");
     assert_eq!(
-        with_model(Endpoint::Other, path, b"{}", "x"),
+        with_model(LlmApiEndpoint::Other, path, b"{}", "x"),
         RewrittenRequest::default()
     );
 }
@@ -77,34 +81,42 @@ fn gemini_model_is_changed_in_the_path() {
 fn output_limit_is_set_in_every_api() {
     let cases = [
         (
-            Endpoint::Messages,
+            LlmApiEndpoint::Messages,
             r#"{"max_tokens" : 9}"#,
             r#"{"max_tokens" : 50}"#,
         ),
         (
-            Endpoint::Chat,
+            LlmApiEndpoint::Chat,
             r#"{"max_tokens":9}"#,
             r#"{"max_tokens":50}"#,
         ),
-        (Endpoint::Chat, "{}", r#"{"max_completion_tokens":50}"#),
-        (Endpoint::Responses, "{}", r#"{"max_output_tokens":50}"#),
         (
-            Endpoint::Generate,
+            LlmApiEndpoint::Chat,
+            "{}",
+            r#"{"max_completion_tokens":50}"#,
+        ),
+        (
+            LlmApiEndpoint::Responses,
+            "{}",
+            r#"{"max_output_tokens":50}"#,
+        ),
+        (
+            LlmApiEndpoint::Generate,
             "{}",
             r#"{"generationConfig":{"maxOutputTokens":50}}"#,
         ),
         (
-            Endpoint::Generate,
+            LlmApiEndpoint::Generate,
             r#"{"generationConfig":{"topK": 1}, "x":0}"#,
             r#"{"generationConfig":{"maxOutputTokens":50,"topK": 1}, "x":0}"#,
         ),
         (
-            Endpoint::Generate,
+            LlmApiEndpoint::Generate,
             r#"{"generation_config":{"max_output_tokens":1 }}"#,
             r#"{"generation_config":{"max_output_tokens":50 }}"#,
         ),
         (
-            Endpoint::Generate,
+            LlmApiEndpoint::Generate,
             r#"{"generationConfig":null}"#,
             r#"{"generationConfig":{"maxOutputTokens":50}}"#,
         ),
@@ -118,7 +130,7 @@ fn output_limit_is_set_in_every_api() {
     }
 }
 
-fn noted(endpoint: Endpoint, body: &Value) -> Value {
+fn noted(endpoint: LlmApiEndpoint, body: &Value) -> Value {
     json(&with_note(
         endpoint,
         &bytes(&body.to_string()),
@@ -130,7 +142,7 @@ fn noted(endpoint: Endpoint, body: &Value) -> Value {
 fn claude_note_follows_tool_results() {
     let result = json!({"type": "tool_result", "tool_use_id": "a", "content": "x"});
     let noted = noted(
-        Endpoint::Messages,
+        LlmApiEndpoint::Messages,
         &json!({"messages": [
             {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "ls", "input": {}}]},
             {"role": "user", "content": [result]},
@@ -146,7 +158,7 @@ fn claude_note_follows_tool_results() {
 #[test]
 fn claude_note_precedes_a_prefill() {
     let noted = noted(
-        Endpoint::Messages,
+        LlmApiEndpoint::Messages,
         &json!({"messages": [
             {"role": "user", "content": "Hi\n"}, {"role": "assistant", "content": "{"},
         ]}),
@@ -161,8 +173,9 @@ fn chat_note_is_a_message_after_results_and_before_a_prefill() {
     let tool = json!({"role": "tool", "tool_call_id": "a", "content": "x"});
     let call = json!({"role": "assistant", "tool_calls": [{"id": "a"}]});
     let prefill = json!({"role": "assistant", "content": "{"});
-    let noted =
-        |messages: Value| noted(Endpoint::Chat, &json!({"messages": messages}))["messages"].clone();
+    let noted = |messages: Value| {
+        noted(LlmApiEndpoint::Chat, &json!({"messages": messages}))["messages"].clone()
+    };
     assert_eq!(noted(json!([call, tool])), json!([call, tool, note]));
     assert_eq!(
         noted(json!([call, tool, prefill])),
@@ -177,7 +190,7 @@ fn responses_note_is_an_item_or_extends_the_text() {
         "type": "message", "role": "user", "content": [{"type": "input_text", "text": "Look \"up\""}],
     });
     let output = json!({"type": "function_call_output", "call_id": "a", "output": "x"});
-    let noted = |body: Value| noted(Endpoint::Responses, &body)["input"].clone();
+    let noted = |body: Value| noted(LlmApiEndpoint::Responses, &body)["input"].clone();
     assert_eq!(noted(json!({"input": [output]})), json!([output, note]));
     assert_eq!(noted(json!({"input": "Hi"})), "Hi\n\nLook \"up\"");
     assert_eq!(noted(json!({"input": ""})), "Look \"up\"");
@@ -188,7 +201,7 @@ fn responses_note_is_an_item_or_extends_the_text() {
 fn note_is_added_to_the_conversation_of_each_api() {
     let body =
         json!({"messages": [{"role": "user", "content": "Hi"}], "input": "Hi", "contents": []});
-    let noted = noted(Endpoint::Chat, &body);
+    let noted = noted(LlmApiEndpoint::Chat, &body);
     assert_eq!(noted["messages"].as_array().map(Vec::len), Some(2));
     assert_eq!(
         (&noted["input"], &noted["contents"]),
@@ -200,7 +213,7 @@ fn note_is_added_to_the_conversation_of_each_api() {
 fn gemini_note_is_part_of_the_last_user_content() {
     let response = json!({"functionResponse": {"name": "ls", "response": {}}});
     let noted = noted(
-        Endpoint::Generate,
+        LlmApiEndpoint::Generate,
         &json!({"contents": [
             {"role": "model", "parts": [{"functionCall": {"name": "ls", "args": {}}}]},
             {"role": "user", "parts": [response]},
@@ -226,13 +239,13 @@ fn unusable_response_is_added_with_the_reason() {
     let turns = json!([
         user, {"role": "assistant", "content": "{oops"}, {"role": "user", "content": complaint},
     ]);
-    for endpoint in [Endpoint::Messages, Endpoint::Chat] {
+    for endpoint in [LlmApiEndpoint::Messages, LlmApiEndpoint::Chat] {
         assert_eq!(
             wrong(endpoint, json!({"messages": [user]}))["messages"],
             turns
         );
     }
-    let responses = wrong(Endpoint::Responses, json!({"input": "Hi"}));
+    let responses = wrong(LlmApiEndpoint::Responses, json!({"input": "Hi"}));
     let input = &responses["input"];
     assert_eq!(
         (&input[0]["content"], &input[1]["role"]),
@@ -244,7 +257,7 @@ fn unusable_response_is_added_with_the_reason() {
     );
     assert_eq!(input[2]["content"][0]["text"], complaint);
     let contents = json!({"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]});
-    let gemini = wrong(Endpoint::Generate, contents);
+    let gemini = wrong(LlmApiEndpoint::Generate, contents);
     assert_eq!(
         gemini["contents"][1],
         json!({"role": "model", "parts": [{"text": "{oops"}]})
@@ -257,7 +270,7 @@ fn response_that_cannot_be_a_message_is_quoted() {
     let body =
         bytes(r#"{"thinking":{"type":"enabled"},"messages":[{"role":"user","content":"Hi"}]}"#);
     let changed = json(&with_error_context(
-        Endpoint::Messages,
+        LlmApiEndpoint::Messages,
         &body,
         "{oops",
         "was not valid JSON",
@@ -269,7 +282,7 @@ fn response_that_cannot_be_a_message_is_quoted() {
         "{text}"
     );
     let empty = json(&with_error_context(
-        Endpoint::Chat,
+        LlmApiEndpoint::Chat,
         &body,
         " \n",
         "was empty",
@@ -319,7 +332,7 @@ proptest! {
     fn changed_json_stays_json(value in any_json(), pretty in any::<bool>(), text in ".{1,20}") {
         let body = if pretty { serde_json::to_string_pretty(&value).unwrap() } else { value.to_string() };
         let body = bytes(&body);
-        for endpoint in Endpoint::KNOWN {
+        for endpoint in LlmApiEndpoint::KNOWN {
             let model = with_model(endpoint, "", &body, &text).body;
             if let Some(changed) = &model {
                 let mut expected = value.clone();
@@ -339,7 +352,7 @@ proptest! {
     #[test]
     fn arbitrary_bytes_are_changed_without_panic(body in prop::collection::vec(any::<u8>(), 0..200), path in ".{0,40}") {
         let body = Bytes::from(body);
-        for endpoint in Endpoint::KNOWN {
+        for endpoint in LlmApiEndpoint::KNOWN {
             with_model(endpoint, &path, &body, "m");
             with_max_output(endpoint, &body, 7);
             with_note(endpoint, &body, "n");

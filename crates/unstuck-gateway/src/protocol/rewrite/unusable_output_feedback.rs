@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::json_edits::JsonEdits;
 use super::note::{user_item, with_note};
-use crate::protocol::endpoint::Endpoint;
+use crate::protocol::endpoint::LlmApiEndpoint;
 use crate::protocol::json::{escaped, is_string, object, quoted, to_object};
 
 object!(Body {
@@ -18,7 +18,7 @@ object!(Thinking { kind: "type" });
 
 /// Returns the request with the unusable response and the reason, which completes "Your last answer …".
 pub fn with_error_context(
-    endpoint: Endpoint,
+    endpoint: LlmApiEndpoint,
     body: &Bytes,
     wrong_output: &str,
     why: &str,
@@ -44,17 +44,22 @@ fn quoted_complaint(wrong_output: &str, why: &str) -> String {
 }
 
 /// Appends the response as the assistant's message and the complaint as the user's; `None` if that is impossible.
-fn append_turns(endpoint: Endpoint, body: &[u8], wrong: &str, complaint: &str) -> Option<Bytes> {
+fn append_turns(
+    endpoint: LlmApiEndpoint,
+    body: &[u8],
+    wrong: &str,
+    complaint: &str,
+) -> Option<Bytes> {
     let body_read: Body<'_> = serde_json::from_slice(body).ok()?;
     let messages = match endpoint {
-        Endpoint::Messages | Endpoint::Chat => body_read.messages?,
-        Endpoint::Responses => body_read.input?,
-        Endpoint::Generate => body_read.contents?,
-        Endpoint::Other => return None,
+        LlmApiEndpoint::Messages | LlmApiEndpoint::Chat => body_read.messages?,
+        LlmApiEndpoint::Responses => body_read.input?,
+        LlmApiEndpoint::Generate => body_read.contents?,
+        LlmApiEndpoint::Other => return None,
     };
     let mut edits = JsonEdits::new(body);
     match endpoint {
-        Endpoint::Messages => {
+        LlmApiEndpoint::Messages => {
             // With thinking on, an assistant message must begin with its thoughts, which are no longer available.
             let thinking: Thinking<'_> = to_object(body_read.thinking);
             if thinking.kind.is_some() && !is_string(thinking.kind, "disabled") {
@@ -62,8 +67,8 @@ fn append_turns(endpoint: Endpoint, body: &[u8], wrong: &str, complaint: &str) -
             }
             edits.append(messages, &role_messages(wrong, complaint))?;
         }
-        Endpoint::Chat => edits.append(messages, &role_messages(wrong, complaint))?,
-        Endpoint::Responses => {
+        LlmApiEndpoint::Chat => edits.append(messages, &role_messages(wrong, complaint))?,
+        LlmApiEndpoint::Responses => {
             let items = format!("{},{}", assistant_item(wrong), user_item(complaint));
             match escaped(messages) {
                 Some(_) => {
@@ -76,8 +81,8 @@ fn append_turns(endpoint: Endpoint, body: &[u8], wrong: &str, complaint: &str) -
                 None => edits.append(messages, &items)?,
             }
         }
-        Endpoint::Generate => edits.append(messages, &gemini_contents(wrong, complaint))?,
-        Endpoint::Other => return None,
+        LlmApiEndpoint::Generate => edits.append(messages, &gemini_contents(wrong, complaint))?,
+        LlmApiEndpoint::Other => return None,
     }
     edits.apply()
 }

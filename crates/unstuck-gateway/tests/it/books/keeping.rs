@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use unstuck_core::event::ApiCallOutcome;
 use unstuck_core::views::{RunStatus, RunTimeline};
-use unstuck_core::{Event, Kind, RetryPolicy, RunId, Timestamp};
-use unstuck_gateway::Recorder;
+use unstuck_core::{Event, FailureKind, RetryPolicy, RunId, Timestamp};
+use unstuck_gateway::GatewayRecorder;
 use unstuck_store::{CallFilter, RunFilter, SpendingQuery};
 
 use super::{Place, Said, books, called, chat, gateway, opened, sound, until};
@@ -39,7 +39,7 @@ async fn client_calls_become_a_separate_run() {
     assert_eq!(run.agent.as_deref(), Some("codex"));
     assert_eq!(
         (run.status, run.kind),
-        (RunStatus::Running, Some(Kind::ServerError))
+        (RunStatus::Running, Some(FailureKind::ServerError))
     );
     assert_eq!(store.leases().await.unwrap().len(), 1);
 
@@ -60,7 +60,10 @@ async fn client_calls_become_a_separate_run() {
     ];
     assert_eq!(names, wanted);
     let timeline = RunTimeline::from_events(&events).unwrap();
-    assert_eq!(timeline.calls[0].failed_attempts[0].kind, Kind::ServerError);
+    assert_eq!(
+        timeline.calls[0].failed_attempts[0].kind,
+        FailureKind::ServerError
+    );
     assert!(timeline.run.unrepeatable_reason().is_some());
     assert_eq!(*said.lock().unwrap(), [""; 0]);
     sound(&store).await;

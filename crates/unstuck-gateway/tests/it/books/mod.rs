@@ -16,13 +16,14 @@ use unstuck_core::decision::{Jitter, TokenUsage};
 use unstuck_core::event::{ApiCallOutcome, ApiCallRecord};
 use unstuck_core::redact::Redactor;
 use unstuck_core::{RetryPolicy, RunId, Timestamp};
-use unstuck_faults::{FaultServer, Script};
+use unstuck_faults::{FaultScript, FaultServer};
 use unstuck_gateway::protocol::Protocol;
 use unstuck_gateway::{
-    BuiltInKnowledge, Gateway, GatewaySettings, Recorder, RecorderOptions, StoreRecorder, Upstream,
+    BuiltInKnowledge, Gateway, GatewayRecorder, GatewaySettings, StoreRecorder,
+    StoreRecorderOptions, Upstream,
 };
 use unstuck_store::{
-    LeaseOwner, MaintenanceReport, MaintenanceTask, PayloadRedactor, Store, StoreLocation,
+    EventPayloadRedactor, LeaseOwner, MaintenanceReport, MaintenanceTask, Store, StoreLocation,
     StoreOptions,
 };
 
@@ -56,7 +57,7 @@ impl Place {
 async fn opened(location: &StoreLocation) -> Store {
     let redactor = Redactor::new([]);
     let options = StoreOptions {
-        redact: Some(PayloadRedactor::new(move |value| {
+        redact: Some(EventPayloadRedactor::new(move |value| {
             redactor.redact_value(value)
         })),
         ..StoreOptions::default()
@@ -66,7 +67,7 @@ async fn opened(location: &StoreLocation) -> Store {
 
 fn books(store: &Store, said: &Said) -> Arc<StoreRecorder> {
     let said = Arc::clone(said);
-    let options = RecorderOptions {
+    let options = StoreRecorderOptions {
         project: "/home/me/shop".into(),
         knowledge: "0.1.0".into(),
         owner: Some(LeaseOwner {
@@ -83,7 +84,7 @@ fn books(store: &Store, said: &Said) -> Arc<StoreRecorder> {
 
 /// Starts a gateway with a recorder, in front of a server that plays this script.
 async fn gateway(script: &str, books: &Arc<StoreRecorder>) -> (Gateway, FaultServer) {
-    let script: Script = script.parse().unwrap();
+    let script: FaultScript = script.parse().unwrap();
     let server = FaultServer::start(script).unwrap();
     let base = format!("{}/v1", server.url());
     let upstream = Upstream::new("first", Protocol::OpenAi, &base).unwrap();
@@ -96,7 +97,7 @@ async fn gateway(script: &str, books: &Arc<StoreRecorder>) -> (Gateway, FaultSer
         jitter: Jitter::None,
         ..RetryPolicy::default()
     };
-    let ledger = Arc::clone(books) as Arc<dyn Recorder>;
+    let ledger = Arc::clone(books) as Arc<dyn GatewayRecorder>;
     let gateway = Gateway::start(settings, Arc::new(BuiltInKnowledge::default()), ledger);
     (gateway.await.unwrap(), server)
 }

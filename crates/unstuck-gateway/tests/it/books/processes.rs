@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use unstuck_core::{RunId, Timestamp};
-use unstuck_gateway::Recorder;
+use unstuck_gateway::GatewayRecorder;
 use unstuck_store::{CallFilter, StoreLocation};
 
 use super::{Place, Said, books, called, opened, sound};

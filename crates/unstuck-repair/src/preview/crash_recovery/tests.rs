@@ -12,7 +12,7 @@ use unstuck_core::Timestamp;
 
 use super::super::apply::ApplyOperation;
 use super::super::limits::PreviewLimits;
-use super::super::report::ExecutedCommand;
+use super::super::report::PreviewCommandExecution;
 use super::*;
 
 /// The moves of the preview of [`Place`]: two exchanges, one creation, one deletion.
@@ -50,7 +50,7 @@ impl Place {
         // A deletion mark as an overlay writes it.
         let gone = upper.join("gone");
         mknodat(CWD, &gone, FileType::CharacterDevice, Mode::empty(), 0).unwrap();
-        let ran = ExecutedCommand {
+        let ran = PreviewCommandExecution {
             command: "repair".to_owned(),
             working_dir: String::new(),
             exit_code: 0,
@@ -94,7 +94,7 @@ impl Place {
         }
     }
 
-    fn settled(&self) -> CrashedApplyOutcome {
+    fn settled(&self) -> PreviewCrashRecoveryOutcome {
         let mut settled = self.previews().recover();
         assert_eq!(settled.len(), 1);
         assert_eq!(self.previews().recover(), [], "nothing is left to be done");
@@ -146,7 +146,7 @@ fn a_crash_during_staging_is_rolled_back() {
     let mode = mode_of(&place.folder.path().join("project/d"));
     place.crash(None);
     assert_ne!(place.tree(), before(&mode), "copies lie beside");
-    assert_eq!(place.settled(), CrashedApplyOutcome::RolledBack);
+    assert_eq!(place.settled(), PreviewCrashRecoveryOutcome::RolledBack);
     assert_eq!(place.tree(), before(&mode));
     // It is kept, and can be applied now.
     place.previews().find(&place.id).unwrap().apply().unwrap();
@@ -159,7 +159,7 @@ fn a_crash_during_any_move_is_finished() {
         place.crash(Some(after));
         assert_eq!(
             place.settled(),
-            CrashedApplyOutcome::Finished,
+            PreviewCrashRecoveryOutcome::Finished,
             "after {after}"
         );
         let all = [("a", "new"), ("d", "700"), ("d/x", "new"), ("new", "new")];
@@ -178,7 +178,7 @@ fn moves_that_cannot_be_finished_are_rolled_back() {
         place.write("new");
         assert_eq!(
             place.settled(),
-            CrashedApplyOutcome::RolledBack,
+            PreviewCrashRecoveryOutcome::RolledBack,
             "after {after}"
         );
         let mut expected = before(&mode);
@@ -197,7 +197,7 @@ fn foreign_changes_are_kept_and_reported_as_conflicts() {
     fs::remove_file(project.join("a")).unwrap();
     place.write("a");
     place.write("new");
-    let CrashedApplyOutcome::Conflicted(left) = place.settled() else {
+    let PreviewCrashRecoveryOutcome::Conflicted(left) = place.settled() else {
         panic!("it was settled");
     };
     // A user can restore the old entry.

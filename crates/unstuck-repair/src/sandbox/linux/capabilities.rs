@@ -4,7 +4,7 @@ use std::io;
 
 use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
 
-use crate::sandbox::sandbox_profile::{FileScope, ProcessScope, SandboxProfile};
+use crate::sandbox::sandbox_profile::{FileOwnerScope, ProcessScope, SandboxProfile};
 
 /// Keeps our capabilities across exec, although the user is not root.
 pub(super) fn keep_for_next_program() -> io::Result<()> {
@@ -27,10 +27,10 @@ pub(super) fn drop_capabilities(profile: &SandboxProfile) -> io::Result<()> {
     };
     let is_root = rustix::process::getuid().is_root();
     let for_files = match profile.file_scope {
-        FileScope::AnyOwner if is_root => {
+        FileOwnerScope::AnyOwner if is_root => {
             CapabilitySet::CHOWN | CapabilitySet::FOWNER | CapabilitySet::DAC_OVERRIDE
         }
-        FileScope::AnyOwner | FileScope::Own => CapabilitySet::empty(),
+        FileOwnerScope::AnyOwner | FileOwnerScope::Own => CapabilitySet::empty(),
     };
     let kept = for_processes | for_files;
     let own = rustix::thread::capabilities(None)?;

@@ -26,7 +26,7 @@ use crate::sandbox::git_dirs::{
     self, AllowedGitDirChanges, MODULES_DIR, has_repository_layout, hook_is_harmless,
     is_writable_git_name, settings_are_harmless,
 };
-use crate::sandbox::path_lists::NewEntryRule;
+use crate::sandbox::path_lists::OutsideProjectEntryRule;
 
 /// Maximum depth of copied directories.
 const MAX_DEPTH: usize = 200;
@@ -273,7 +273,7 @@ pub(in crate::sandbox) fn merge_tool_dir(
     upper: &OwnedFd,
     real: &OwnedFd,
     at: &Path,
-    rules: &BTreeMap<PathBuf, NewEntryRule>,
+    rules: &BTreeMap<PathBuf, OutsideProjectEntryRule>,
     merged: &mut MergeReport,
 ) -> io::Result<()> {
     let Some(rule) = rules.get(at) else {
@@ -288,8 +288,8 @@ pub(in crate::sandbox) fn merge_tool_dir(
 }
 
 struct ToolDirMerge<'a> {
-    rule: &'a NewEntryRule,
-    rules: &'a BTreeMap<PathBuf, NewEntryRule>,
+    rule: &'a OutsideProjectEntryRule,
+    rules: &'a BTreeMap<PathBuf, OutsideProjectEntryRule>,
     merged: &'a mut MergeReport,
 }
 

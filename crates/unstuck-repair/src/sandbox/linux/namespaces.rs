@@ -6,7 +6,9 @@ use std::io;
 use nix::sched::CloneFlags;
 use rustix::process::{DumpableBehavior, getgid, getuid};
 
-use crate::sandbox::sandbox_profile::{FileScope, NetworkAccess, ProcessScope, SandboxProfile};
+use crate::sandbox::sandbox_profile::{
+    FileOwnerScope, NetworkAccess, ProcessScope, SandboxProfile,
+};
 use crate::sandbox::wire::RunAs;
 
 use super::capabilities;
@@ -99,7 +101,7 @@ pub(in crate::sandbox) fn enter_namespaces(
         has_pid_namespace: reach == ProcessScope::Own,
     };
     // Our own user namespace would know no other user. Root does not need one unless it is confined itself.
-    if profile.file_scope == FileScope::AnyOwner
+    if profile.file_scope == FileOwnerScope::AnyOwner
         && getuid().is_root()
         && nix::sched::unshare(CloneFlags::CLONE_NEWIPC | processes | off).is_ok()
     {

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, FileType, Mode, Timespec, mkdirat, statat, unlinkat};
 
 use crate::sandbox::git_dirs::{AllowedGitDirChanges, GIT_DIR};
-use crate::sandbox::path_lists::NewEntryRule;
+use crate::sandbox::path_lists::OutsideProjectEntryRule;
 use crate::sandbox::scratch_dir;
-use crate::sandbox::wire::{PrivateCopy, SandboxRequest};
+use crate::sandbox::wire::{SandboxDirectoryCopy, SandboxRequest};
 
 use super::EnteredNamespaces;
 use super::merge_copies::{self, MergeReport, PrivateGitDir};
@@ -104,7 +104,7 @@ impl PrivateCopies {
                 let _ = unlinkat(project, GIT_DIR, AtFlags::REMOVEDIR);
             }
         }
-        let rules: BTreeMap<PathBuf, NewEntryRule> =
+        let rules: BTreeMap<PathBuf, OutsideProjectEntryRule> =
             order.host.addable_dirs.iter().cloned().collect();
         for tool in self.tools {
             // A missing directory means that nothing was written.
@@ -197,7 +197,7 @@ fn add_copy_to_request(order: &mut SandboxRequest, at: &Path, is_git: bool) -> i
     for part in [UPPER_DIR, WORK_DIR] {
         std::fs::create_dir(folder.join(part))?;
     }
-    order.copies.push(PrivateCopy {
+    order.copies.push(SandboxDirectoryCopy {
         path: at.to_owned(),
         name,
         is_git,

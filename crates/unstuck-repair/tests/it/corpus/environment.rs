@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use serde::Deserialize;
-use unstuck_repair::environment::RepairEnvironment;
+use unstuck_repair::environment::RepairEnvironmentVariables;
 
 const ROOT: &str = "/srv/repo";
 
@@ -29,7 +29,7 @@ fn hostile_environments_of_the_corpus_are_cleaned() {
     for case in cases.filter(|case: &Case| !case.env.is_empty()) {
         let owner = case.env.iter();
         let owner = owner.map(|(name, value)| (name.into(), value.replace("{REPO}", ROOT).into()));
-        let environment = RepairEnvironment::from_owner(owner, Path::new(ROOT), &[]);
+        let environment = RepairEnvironmentVariables::from_owner(owner, Path::new(ROOT), &[]);
         for name in &case.expect_env_absent {
             assert_eq!(environment.get(name), None, "{}: {name}", case.id);
         }

@@ -12,7 +12,7 @@ use std::process::Command;
 use data_encoding::BASE64;
 use serde::Deserialize;
 use serde_json::Value;
-use unstuck_core::command_policy::{PolicyContext, RepairPolicy, sanitize};
+use unstuck_core::command_policy::{CommandVerdictRestrictions, RepairPolicy, sanitize};
 use unstuck_repair::evaluate_proposal;
 use unstuck_repair::project_dir::ProjectRoot;
 
@@ -76,13 +76,13 @@ fn every_hostile_proposal_gets_the_expected_verdict() {
     for case in lines::<Case>(&cases) {
         let label = labels.remove(&case.id).unwrap();
         let rules = RepairPolicy::from_json(&case.config).unwrap_or_default();
-        let standing = PolicyContext {
+        let standing = CommandVerdictRestrictions {
             auto_repairs_this_run: case
                 .state
                 .get("auto_recoveries_this_run")
                 .copied()
                 .unwrap_or(0),
-            ..PolicyContext::default()
+            ..CommandVerdictRestrictions::default()
         };
         let bytes = BASE64.decode(case.document_base64.as_bytes()).unwrap();
         let weighed = evaluate_proposal(&bytes, &root, &rules, &standing);

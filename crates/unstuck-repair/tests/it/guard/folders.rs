@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use unstuck_core::command_policy::DirectoryProtection as Standing;
+use unstuck_core::command_policy::WorkingDirProtection as Standing;
 use unstuck_repair::project_dir::{DirOpenError, ProjectDirError, ProjectRoot};
 
 use super::{Place, identity};

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use rustix::fs::{AtFlags, CWD, RenameFlags, renameat_with, statat};
-use unstuck_core::command_policy::DirectoryProtection as Standing;
+use unstuck_core::command_policy::WorkingDirProtection as Standing;
 use unstuck_repair::project_dir::FileIdentity;
 use unstuck_repair::proposal_file::{ProposalFile, ProposalFileError};
 

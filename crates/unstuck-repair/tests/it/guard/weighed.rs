@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use serde_json::json;
-use unstuck_core::command_policy::{OnUnlistedCommand, PolicyContext, RepairPolicy, Verdict};
+use unstuck_core::command_policy::{
+    CommandVerdict, CommandVerdictRestrictions, OnUnlistedCommand, RepairPolicy,
+};
 use unstuck_repair::project_dir::FileIdentity;
 use unstuck_repair::{ProposalEvaluation, evaluate_proposal};
 
@@ -28,13 +30,13 @@ fn a_proposal_is_evaluated_with_its_directory() {
         bytes.as_bytes(),
         &root,
         &rules(OnUnlistedCommand::Escalate),
-        &PolicyContext::default(),
+        &CommandVerdictRestrictions::default(),
     );
     let ProposalEvaluation::Evaluated(judged) = weighed else {
         panic!("{weighed:?}");
     };
     assert!(
-        matches!(&judged.command_evaluation.verdict, Verdict::Run(approved) if approved.command_text() == "npm ci")
+        matches!(&judged.command_evaluation.verdict, CommandVerdict::Run(approved) if approved.command_text() == "npm ci")
     );
     assert_eq!(
         judged.folder.relative(),
@@ -56,7 +58,7 @@ fn a_fallback_is_evaluated_separately() {
             document.to_string().as_bytes(),
             &root,
             &rules(OnUnlistedCommand::Deny),
-            &PolicyContext::default(),
+            &CommandVerdictRestrictions::default(),
         );
         let fallback = weighed
             .fallback_evaluation()
@@ -98,7 +100,7 @@ fn an_unusable_directory_rejects_the_proposal() {
                     bytes.as_bytes(),
                     &root,
                     &rules(on_unknown),
-                    &PolicyContext::default(),
+                    &CommandVerdictRestrictions::default(),
                 );
                 assert!(
                     matches!(weighed, ProposalEvaluation::Rejected(_)),

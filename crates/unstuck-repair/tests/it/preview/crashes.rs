@@ -1,6 +1,6 @@
 //! Tests of killing an apply operation.
 
-use unstuck_repair::preview::CrashedApplyOutcome;
+use unstuck_repair::preview::PreviewCrashRecoveryOutcome;
 
 use super::*;
 
@@ -94,8 +94,8 @@ fn a_kill_at_any_moment_applies_all_or_nothing() {
         }
         let settled = place.previews().recover();
         let end = match settled.first().map(|settled| &settled.outcome) {
-            Some(CrashedApplyOutcome::Finished) => "finished",
-            Some(CrashedApplyOutcome::RolledBack) => "undone",
+            Some(PreviewCrashRecoveryOutcome::Finished) => "finished",
+            Some(PreviewCrashRecoveryOutcome::RolledBack) => "undone",
             Some(other) => panic!("{other:?}"),
             None => "nothing to do",
         };

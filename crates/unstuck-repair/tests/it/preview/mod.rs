@@ -14,7 +14,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use unstuck_core::Timestamp;
 use unstuck_repair::preview::{
-    ExecutedCommand, Preview, PreviewDraft, PreviewError, PreviewLimits, PreviewStore,
+    Preview, PreviewCommandExecution, PreviewError, PreviewLimits, PreviewStore, UnfinishedPreview,
 };
 
 /// The kind of marks that an overlay leaves.
@@ -59,14 +59,14 @@ impl Place {
         assert!(line.status().unwrap().success(), "{script}");
     }
 
-    fn draft(&self) -> PreviewDraft {
+    fn draft(&self) -> UnfinishedPreview {
         let previews = self.previews();
         let draft = previews.prepare(&self.project(), PreviewLimits::default(), now());
         draft.unwrap()
     }
 
     /// Runs a line in an overlay of the project, and returns its exit code.
-    fn overlaid(&self, draft: &PreviewDraft, script: &str, marks: Marks) -> i32 {
+    fn overlaid(&self, draft: &UnfinishedPreview, script: &str, marks: Marks) -> i32 {
         let merged = self.folder.path().join("merged");
         fs::create_dir_all(&merged).unwrap();
         let (options, namespace) = match marks {
@@ -134,8 +134,8 @@ fn rows(preview: &Preview) -> Vec<String> {
         .collect()
 }
 
-fn ran(command: &str, code: i32) -> ExecutedCommand {
-    ExecutedCommand {
+fn ran(command: &str, code: i32) -> PreviewCommandExecution {
+    PreviewCommandExecution {
         command: command.to_owned(),
         working_dir: String::new(),
         exit_code: code,

@@ -1,6 +1,6 @@
 //! Sandboxes on machines that allow less, and their reports.
 
-use unstuck_repair::sandbox::wire::{CommandExit, CommandSteps, SandboxEvent};
+use unstuck_repair::sandbox::wire::{CommandExit, SandboxCommand, SandboxLifecycleEvent};
 use unstuck_repair::sandbox::{ConfinementLevel, NetworkAccess, SandboxMode};
 
 use super::support::Place;
@@ -13,14 +13,14 @@ fn a_command_runs_and_its_exit_is_reported() {
     assert_eq!(tried.effective().unwrap().summary(), "full");
     assert!(tried.reports.iter().any(|report| matches!(
         report,
-        SandboxEvent::Ended {
+        SandboxLifecycleEvent::Ended {
             leftover_count: 1,
             ..
         }
     )));
     assert!(matches!(
         tried.reports.last(),
-        Some(SandboxEvent::Cleared { .. })
+        Some(SandboxLifecycleEvent::Cleared { .. })
     ));
     assert!(place.path("project/file").exists());
 }
@@ -30,7 +30,7 @@ fn required_mode_without_namespaces_runs_nothing() {
     let mut place = Place::new();
     place.obstacle = Some("refused by this test".to_owned());
     let tried = place.shell("echo hi > file");
-    let Some(SandboxEvent::SetupFailed { error, .. }) = tried.reports.first() else {
+    let Some(SandboxLifecycleEvent::SetupFailed { error, .. }) = tried.reports.first() else {
         panic!("{tried:#?}");
     };
     assert!(error.contains("refused by this test"), "{error}");
@@ -87,11 +87,11 @@ fn writable_paths_in_the_project_are_not_reached_by_symlinks() {
 fn the_file_system_root_is_refused_as_project() {
     let mut place = Place::new();
     place.profile.root = "/".into();
-    let tried = place.run(CommandSteps::Shell("true".to_owned()));
+    let tried = place.run(SandboxCommand::Shell("true".to_owned()));
     assert!(
         matches!(
             tried.reports.first(),
-            Some(SandboxEvent::SetupFailed { .. })
+            Some(SandboxLifecycleEvent::SetupFailed { .. })
         ),
         "{tried:#?}"
     );

@@ -10,10 +10,10 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 use unstuck_repair::sandbox::wire::{
-    self, CommandExit, CommandSteps, SandboxEvent, SandboxRequest,
+    self, CommandExit, SandboxCommand, SandboxLifecycleEvent, SandboxRequest,
 };
 use unstuck_repair::sandbox::{
-    ConfinementReport, GitDirs, SANDBOX_ARG, SandboxProfile, ScratchDir, host_paths,
+    ConfinementReport, ProjectRepositories, SANDBOX_ARG, SandboxProfile, ScratchDir, host_paths,
 };
 
 /// A project with a home directory beside it, in a temporary directory.
@@ -60,10 +60,10 @@ impl Place {
     }
 
     pub(crate) fn shell(&self, line: &str) -> Tried {
-        self.run(CommandSteps::Shell(line.to_owned()))
+        self.run(SandboxCommand::Shell(line.to_owned()))
     }
 
-    pub(crate) fn run(&self, steps: CommandSteps) -> Tried {
+    pub(crate) fn run(&self, steps: SandboxCommand) -> Tried {
         let scratch = ScratchDir::create(Path::new("/tmp"), None).unwrap();
         let environment = self.environment();
         let project = File::open(&self.profile.root).unwrap();
@@ -75,7 +75,7 @@ impl Place {
             run_as: None,
             folder: PathBuf::new(),
             steps,
-            git: GitDirs::find_with_references(&project, &self.profile.root, None),
+            git: ProjectRepositories::find_with_references(&project, &self.profile.root, None),
             watched_files: Vec::new(),
             copies: Vec::new(),
         };
@@ -110,21 +110,21 @@ impl Place {
 /// The result of a command.
 #[derive(Debug)]
 pub(crate) struct Tried {
-    pub(crate) reports: Vec<SandboxEvent>,
+    pub(crate) reports: Vec<SandboxLifecycleEvent>,
     pub(crate) stdout: String,
 }
 
 impl Tried {
     pub(crate) fn end(&self) -> Option<CommandExit> {
         self.reports.iter().find_map(|report| match report {
-            SandboxEvent::Ended { end, .. } => Some(*end),
+            SandboxLifecycleEvent::Ended { end, .. } => Some(*end),
             _ => None,
         })
     }
 
     pub(crate) fn effective(&self) -> Option<&ConfinementReport> {
         self.reports.iter().find_map(|report| match report {
-            SandboxEvent::Ready {
+            SandboxLifecycleEvent::Ready {
                 confinement: effective,
                 ..
             } => Some(effective),

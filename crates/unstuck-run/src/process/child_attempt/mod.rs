@@ -18,9 +18,9 @@ use crate::process::child_streams::{ChildEnds, ChildStreams};
 use crate::process::deadlines::Deadlines;
 use crate::process::error::{ProcessError, ProcessIoContext};
 use crate::process::output_sink::OutputSink;
-use crate::process::process_result::{ProcessResult, TimeLimit};
+use crate::process::process_result::{ProcessResult, ReachedTimeLimit};
 use crate::process::reaper_handle::{ReaperHandle, ReaperState};
-use crate::process::spec::{ProcessSpec, StopRequest, StreamWiring};
+use crate::process::spec::{AttemptStopRequest, ProcessSpec, StreamWiring};
 use crate::process::start_request::start_request;
 use crate::process::stdin::{Stdin, StdinFeedStep};
 
@@ -34,7 +34,7 @@ pub(super) struct ChildAttempt<'a> {
     streams: ChildStreams<'a>,
     child_ends: Option<ChildEnds>,
     sink: &'a mut dyn OutputSink,
-    stop: watch::Receiver<StopRequest>,
+    stop: watch::Receiver<AttemptStopRequest>,
     grace: Duration,
     deadlines: Deadlines,
     resize_signals: Option<SignalStream>,
@@ -48,7 +48,7 @@ pub(super) struct ChildAttempt<'a> {
 /// The cause for which the child was asked to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EndCause {
-    Limit(TimeLimit),
+    Limit(ReachedTimeLimit),
     Stop,
 }
 
@@ -59,7 +59,7 @@ enum ChildEvent {
     Stderr,
     StdinStep(StdinFeedStep),
     Deadline,
-    Stop(StopRequest),
+    Stop(AttemptStopRequest),
     Signal(i32),
     Resized,
     Child,
@@ -89,7 +89,7 @@ impl<'a> ChildAttempt<'a> {
         spec: &ProcessSpec,
         stdin: &'a mut Stdin,
         sink: &'a mut dyn OutputSink,
-        stop: watch::Receiver<StopRequest>,
+        stop: watch::Receiver<AttemptStopRequest>,
     ) -> Result<Self, ProcessError> {
         let resized = match spec.wiring {
             StreamWiring::Pipes => None,
@@ -120,7 +120,7 @@ impl<'a> ChildAttempt<'a> {
 
     /// Runs the child to its end.
     pub(super) async fn run(mut self, spec: &ProcessSpec) -> Result<ProcessResult, ProcessError> {
-        if *self.stop.borrow_and_update() != StopRequest::Continue {
+        if *self.stop.borrow_and_update() != AttemptStopRequest::Continue {
             self.end_cause = Some(EndCause::Stop);
             let status = ChildExitStatus::CannotStart("stopped before it started".into());
             return Ok(self.take_result(ChildEndReport::without_child(status)));
@@ -192,9 +192,9 @@ impl<'a> ChildAttempt<'a> {
             }
             ChildEvent::StdinStep(step) => self.handle_stdin_step(step).await?,
             ChildEvent::Deadline => self.handle_deadline().await?,
-            ChildEvent::Stop(StopRequest::Continue) => {}
-            ChildEvent::Stop(StopRequest::Graceful(_)) => self.handle_stop().await?,
-            ChildEvent::Stop(StopRequest::Kill(_)) => {
+            ChildEvent::Stop(AttemptStopRequest::Continue) => {}
+            ChildEvent::Stop(AttemptStopRequest::Graceful(_)) => self.handle_stop().await?,
+            ChildEvent::Stop(AttemptStopRequest::Kill(_)) => {
                 self.request_end(EndCause::Stop, Duration::ZERO).await?
             }
             ChildEvent::Signal(signal) => self.send_request(&ReaperRequest::Signal(signal)).await?,
@@ -335,7 +335,7 @@ impl Drop for ChildAttempt<'_> {
 }
 
 /// Returns the next stop request; waits forever if the sender is gone.
-async fn next_stop(stop: &mut watch::Receiver<StopRequest>) -> StopRequest {
+async fn next_stop(stop: &mut watch::Receiver<AttemptStopRequest>) -> AttemptStopRequest {
     match stop.changed().await {
         Ok(()) => *stop.borrow_and_update(),
         Err(_) => pending().await,

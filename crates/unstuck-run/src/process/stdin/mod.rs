@@ -24,10 +24,10 @@ pub(super) const MAX_KEPT_BYTES: usize = 8 * 1024 * 1024;
 /// The standard input of the attempts of one command.
 ///
 /// ```
-/// use unstuck_run::process::{StdinContents, Stdin};
+/// use unstuck_run::process::{KnownStdinContents, Stdin};
 ///
 /// let stdin = Stdin::from_bytes(b"question".to_vec());
-/// assert_eq!(stdin.contents(), StdinContents::Complete(b"question".to_vec()));
+/// assert_eq!(stdin.contents(), KnownStdinContents::Complete(b"question".to_vec()));
 /// ```
 #[derive(Debug)]
 pub struct Stdin(StdinSource);
@@ -49,7 +49,7 @@ enum StdinSource {
 
 /// The known contents of a standard input.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum StdinContents {
+pub enum KnownStdinContents {
     /// It is empty.
     Nothing,
     /// The complete contents.
@@ -94,14 +94,14 @@ impl Stdin {
     }
 
     /// Returns the contents known so far; a file is read without changing its offset.
-    pub fn contents(&self) -> StdinContents {
+    pub fn contents(&self) -> KnownStdinContents {
         match &self.0 {
-            StdinSource::Null | StdinSource::Device(_) => StdinContents::Nothing,
-            StdinSource::Terminal { .. } => StdinContents::Terminal,
+            StdinSource::Null | StdinSource::Device(_) => KnownStdinContents::Nothing,
+            StdinSource::Terminal { .. } => KnownStdinContents::Terminal,
             StdinSource::File { file, start } => match read_file_from(file, *start) {
-                Ok(Some(bytes)) => StdinContents::Complete(bytes),
-                Ok(None) => StdinContents::TooLarge,
-                Err(_) => StdinContents::Nothing,
+                Ok(Some(bytes)) => KnownStdinContents::Complete(bytes),
+                Ok(None) => KnownStdinContents::TooLarge,
+                Err(_) => KnownStdinContents::Nothing,
             },
             StdinSource::Record(record) => record.contents(),
         }
@@ -113,7 +113,7 @@ impl Stdin {
             (StdinSource::Record(record), _) => record.is_complete(),
             // Input typed into a terminal is kept in memory.
             (StdinSource::File { .. }, StreamWiring::Pty) => {
-                self.contents() != StdinContents::TooLarge
+                self.contents() != KnownStdinContents::TooLarge
             }
             _ => true,
         }

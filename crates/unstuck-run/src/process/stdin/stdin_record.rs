@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 
 use crate::process::async_fd::FdReader;
 
-use super::{MAX_KEPT_BYTES, StdinContents};
+use super::{KnownStdinContents, MAX_KEPT_BYTES};
 
 const CHUNK_BYTES: usize = 64 * 1024;
 
@@ -55,11 +55,11 @@ impl StdinRecord {
     }
 
     /// Returns the contents known so far.
-    pub(super) fn contents(&self) -> StdinContents {
+    pub(super) fn contents(&self) -> KnownStdinContents {
         match self.live {
-            _ if self.is_cut => StdinContents::TooLarge,
-            LiveInput::AtEnd => StdinContents::Complete(self.bytes.clone()),
-            LiveInput::NotStarted(_) | LiveInput::Reading(_) => StdinContents::Incomplete,
+            _ if self.is_cut => KnownStdinContents::TooLarge,
+            LiveInput::AtEnd => KnownStdinContents::Complete(self.bytes.clone()),
+            LiveInput::NotStarted(_) | LiveInput::Reading(_) => KnownStdinContents::Incomplete,
         }
     }
 

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use unstuck_core::Event;
 use unstuck_core::decision::EscalationReason;
-use unstuck_core::escalation::AnswerOptionsInput;
+use unstuck_core::escalation::AnswerOptionsContext;
 use unstuck_core::event::{ConfigRejected, ConfigReloaded, EscalationKind, EscalationResolved};
 use unstuck_core::pipeline::role_changes;
 use unstuck_core::project_settings_snapshot::ProjectSettingsSnapshot;
@@ -196,9 +196,9 @@ impl PipelineRunner<'_> {
         let question = EscalationKind::RecoveryApprovalRequired;
         let asking =
             EscalationDraft::without_failure(question, EscalationReason::Trust, reasons.join("; "));
-        let circumstances = AnswerOptionsInput {
+        let circumstances = AnswerOptionsContext {
             settings: settings.pending_changes.len(),
-            ..AnswerOptionsInput::default()
+            ..AnswerOptionsContext::default()
         };
         // A pending escalation is replaced: nobody may approve what is no longer in the file.
         let number = || format!("{}-t{}", journal.run(), self.clock.timestamp().millis());

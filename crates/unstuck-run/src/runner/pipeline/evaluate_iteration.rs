@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use unstuck_core::Kind;
+use unstuck_core::FailureKind;
 use unstuck_core::event::{DiagnosedCheck, IterationFinished, RunOutcome};
 
-use super::{LoopCondition, LoopPlan, PipelineExecution, PipelineRunner};
+use super::{LoopEndCondition, LoopPlan, PipelineExecution, PipelineRunner};
 use crate::blobs::{BlobStore, content_hash};
 use crate::process::{DiscardOutput, ProcessSpec, ProcessTimeouts, Stdin};
 use crate::runner::check_outcome::{CheckOutcome, check_failure_message};
@@ -61,7 +61,7 @@ impl PipelineRunner<'_> {
         let marks: Vec<_> = undone.iter().map(|one| one.fingerprint.as_str()).collect();
         let failed_check = undone.iter().find_map(|one| one.check.clone());
         let mut finished = IterationFinished {
-            iteration: self.with_pipeline(stage.journal, unstuck_core::Pipeline::iteration),
+            iteration: self.with_pipeline(stage.journal, unstuck_core::PipelineState::iteration),
             done,
             feedback: if done {
                 String::new()
@@ -125,7 +125,7 @@ impl PipelineRunner<'_> {
     async fn is_done(
         &self,
         stage: &PipelineExecution<'_, '_>,
-        until: &LoopCondition,
+        until: &LoopEndCondition,
         failed: Vec<UnmetGoal>,
     ) -> Result<(bool, Vec<UnmetGoal>), RunError> {
         let mut met = 0;
@@ -188,7 +188,7 @@ impl PipelineRunner<'_> {
             return Ok(None);
         };
         let kind = match failed.diagnosis.kind {
-            Kind::None | Kind::Unknown => String::new(),
+            FailureKind::None | FailureKind::Unknown => String::new(),
             kind => format!(" ({kind})"),
         };
         Ok(Some(UnmetGoal {

@@ -7,9 +7,9 @@ use futures_util::stream::FuturesUnordered;
 use unstuck_core::event::RunOutcome;
 
 use super::{PipelineExecution, PipelineRunner};
-use crate::process::StopRequest;
+use crate::process::AttemptStopRequest;
 use crate::runner::error::RunError;
-use crate::runner::notify_hook::EventWriter;
+use crate::runner::notify_hook::NotifyingEventWriter;
 use crate::runner::resume::{ANSWER_POLL_INTERVAL, expire_escalation};
 use crate::runner::session_runner::wait_for_stop;
 
@@ -31,7 +31,7 @@ impl PipelineRunner<'_> {
         &self,
         stage: &PipelineExecution<'_, '_>,
     ) -> Result<ExternalEvent, RunError> {
-        let scribe = EventWriter {
+        let scribe = NotifyingEventWriter {
             store: self.store,
             notifier: self.notifier,
         };
@@ -114,7 +114,7 @@ impl PipelineRunner<'_> {
             self.apply_external_event(stage, news).await?;
         }
         match *self.stop.borrow() {
-            StopRequest::Continue => Ok(()),
+            AttemptStopRequest::Continue => Ok(()),
             _ => self.finish(journal, RunOutcome::Interrupted).await,
         }
     }

@@ -1,6 +1,6 @@
 //! Runs pipelines: roles that depend on each other, in parallel where possible, in a loop until the work is done.
 //!
-//! The state of a pipeline is a fold over its events ([`Pipeline`]). Each role is a session that runs like a single
+//! The state of a pipeline is a fold over its events ([`PipelineState`]). Each role is a session that runs like a single
 //! command; all sessions share the log of the run.
 
 mod config_reload;
@@ -12,10 +12,10 @@ mod resume;
 mod role_instance;
 mod spec;
 
-pub use partial_run::RoleSelection;
-pub use resume::ResumeOptions;
+pub use partial_run::PartialRunSelection;
+pub use resume::PipelineResumeOptions;
 pub use spec::{
-    AcceptedProjectSettings, CompletionMarker, LoopCondition, LoopPlan, PipelineSpec, RolePlan,
+    AcceptedProjectSettings, CompletionMarker, LoopEndCondition, LoopPlan, PipelineSpec, RolePlan,
 };
 
 use std::cell::{Cell, RefCell};
@@ -30,16 +30,16 @@ use futures_util::stream::FuturesUnordered;
 use tokio::sync::watch;
 use unstuck_core::decision::{EscalationReason, RandomDraw};
 use unstuck_core::duration::to_millis;
-use unstuck_core::escalation::AnswerOptionsInput;
+use unstuck_core::escalation::AnswerOptionsContext;
 use unstuck_core::event::{
     EscalationKind, EscalationOpened, IterationFinished, IterationStarted, RoleInstance,
     RunFinished, RunKind, RunOutcome, RunStarted,
 };
-use unstuck_core::pipeline::{LoopProblem, NextPipelineStep};
+use unstuck_core::pipeline::{NextPipelineStep, PipelineLoopProblem};
 use unstuck_core::project_settings_snapshot::ProjectSettingsSnapshot;
 use unstuck_core::redact::Redactor;
 use unstuck_core::views::RunProjection;
-use unstuck_core::{Event, EventRecord, Kind, Pipeline, RunId};
+use unstuck_core::{Event, EventRecord, FailureKind, PipelineState, RunId};
 use unstuck_store::Store;
 
 use external_events::ExternalEvent;
@@ -53,13 +53,13 @@ use super::interruption::Interruption;
 use super::knowledge::RunKnowledgeBase;
 use super::notify_hook::NotificationBuilder;
 use super::repair::SharedRepairContext;
-use super::reporter::RunReporter;
+use super::reporter::PipelineReporter;
 use super::run_event_log::{RunEventLog, RunStorage, StoreState};
 use super::run_lease::RunLease;
 use super::run_result::RunResult;
 use super::session_runner::{EXIT_INPUT_NEEDED, wait_for_stop};
 use crate::clock::Clock;
-use crate::process::{StopRequest, StopRequestSignal};
+use crate::process::{AttemptStopRequest, StopRequestUnixSignal};
 use crate::worktree::{RoleTreeChange, SnapshotStore};
 use unstuck_network::NetworkProbe;
 
@@ -80,9 +80,9 @@ pub struct PipelineRunner<'a> {
     /// The supervisors that run the children.
     pub supervisors: &'a ChildSupervisorPool,
     /// Receives what happens.
-    pub reporter: Mutex<&'a mut dyn RunReporter>,
+    pub reporter: Mutex<&'a mut dyn PipelineReporter>,
     /// Receives stop requests.
-    pub stop: watch::Receiver<StopRequest>,
+    pub stop: watch::Receiver<AttemptStopRequest>,
     /// The clock.
     pub clock: Clock,
     /// The user's home directory, where agents keep their conversations.
@@ -148,7 +148,7 @@ impl<'a> PipelineRunner<'a> {
 
 impl PipelineRunner<'_> {
     /// Runs the pipeline, or the selected part of it, from start to end.
-    pub async fn start(&self, selection: &RoleSelection) -> Result<RunResult, RunError> {
+    pub async fn start(&self, selection: &PartialRunSelection) -> Result<RunResult, RunError> {
         let run = RunId::random((self.random_draws.borrow_mut())());
         let reused = self.reused_outputs(selection).await?;
         self.save_settings(&self.plan());
@@ -187,7 +187,7 @@ impl PipelineRunner<'_> {
         past: Vec<EventRecord>,
     ) -> Result<RunResult, RunError> {
         let stage = PipelineExecution {
-            sessions: Cell::new(self.with_pipeline(&journal, Pipeline::session_count)),
+            sessions: Cell::new(self.with_pipeline(&journal, PipelineState::session_count)),
             snapshots: self.open_snapshots(journal.run()),
             is_snapshot_warning_shown: Cell::new(false),
             config_modified_at: Cell::new(self.config_modified_at()),
@@ -278,7 +278,7 @@ impl PipelineRunner<'_> {
         step: NextPipelineStep,
         running: &BTreeSet<RoleInstance>,
     ) -> NextPipelineStep {
-        let is_stopped = *self.stop.borrow() != StopRequest::Continue;
+        let is_stopped = *self.stop.borrow() != AttemptStopRequest::Continue;
         match step {
             NextPipelineStep::Run(_)
             | NextPipelineStep::BeginIteration(_)
@@ -304,7 +304,7 @@ impl PipelineRunner<'_> {
         tokio::pin!(something);
         let live = self.with_reporter(|reporter| reporter.is_live());
         let mut stop = self.stop.clone();
-        let mut is_told = *stop.borrow() != StopRequest::Continue;
+        let mut is_told = *stop.borrow() != AttemptStopRequest::Continue;
         loop {
             tokio::select! {
                 done = &mut something => return done,
@@ -327,7 +327,7 @@ impl PipelineRunner<'_> {
     /// Returns true if the process waits for human input and was not stopped.
     fn waits_for_answers(&self) -> bool {
         let waits = self.plan().roles.iter().any(|role| role.options.wait);
-        waits && *self.stop.borrow() == StopRequest::Continue
+        waits && *self.stop.borrow() == AttemptStopRequest::Continue
     }
 
     async fn begin_iteration(
@@ -360,7 +360,7 @@ impl PipelineRunner<'_> {
     async fn escalate_loop_problem(
         &self,
         journal: &RunEventLog<'_>,
-        trouble: LoopProblem,
+        trouble: PipelineLoopProblem,
     ) -> Result<(), RunError> {
         let (number, left) = self.with_pipeline(journal, |pipeline| {
             let judged = pipeline.last_iteration();
@@ -372,12 +372,12 @@ impl PipelineRunner<'_> {
         });
         let (left, more) = left;
         let (question, reason, iterations) = match trouble {
-            LoopProblem::Stuck { iterations } => (
+            PipelineLoopProblem::Stuck { iterations } => (
                 EscalationKind::Stuck,
                 format!("no progress in the last {iterations} iterations: {left}; resume to retry"),
                 None,
             ),
-            LoopProblem::IterationLimit { iterations } => (
+            PipelineLoopProblem::IterationLimit { iterations } => (
                 EscalationKind::Hiccup,
                 format!(
                     "iteration limit of {iterations} reached: {left}; resume to allow {more} more"
@@ -386,13 +386,13 @@ impl PipelineRunner<'_> {
             ),
         };
         let asking = EscalationDraft {
-            kind: Kind::Stuck,
+            kind: FailureKind::Stuck,
             ..EscalationDraft::without_failure(question, EscalationReason::Exhausted, reason)
         };
-        let of = AnswerOptionsInput {
+        let of = AnswerOptionsContext {
             iterations,
             accepts_message: true,
-            ..AnswerOptionsInput::default()
+            ..AnswerOptionsContext::default()
         };
         let id = format!("{}-i{number}", journal.run());
         let asked = self.run_escalation(id, asking, &of, None);
@@ -405,7 +405,7 @@ impl PipelineRunner<'_> {
         &self,
         id: String,
         asking: EscalationDraft,
-        of: &AnswerOptionsInput<'_>,
+        of: &AnswerOptionsContext<'_>,
         repair: Option<String>,
     ) -> Box<EscalationOpened> {
         let plan = self.plan();
@@ -439,7 +439,7 @@ impl PipelineRunner<'_> {
             .stop
             .borrow()
             .cause()
-            .unwrap_or(StopRequestSignal::Interrupt);
+            .unwrap_or(StopRequestUnixSignal::Interrupt);
         let interruption = Interruption::by_signal(cause, self.state, journal.run());
         let end = journal.with_view(|run| {
             let view = &run.summary;
@@ -459,7 +459,7 @@ impl PipelineRunner<'_> {
                     .is_some_and(|part| stopped.contains(&part))
             });
             let failed = failed.next();
-            let given_up = run.pipeline.as_ref().and_then(Pipeline::abort_reason);
+            let given_up = run.pipeline.as_ref().and_then(PipelineState::abort_reason);
             let given_up = given_up.map(str::to_owned);
             let said = failed.map(|session| {
                 let role = session.part.as_ref().map_or("", |part| part.role.as_str());
@@ -539,7 +539,11 @@ impl PipelineRunner<'_> {
         Ok(written.events)
     }
 
-    fn with_pipeline<T>(&self, journal: &RunEventLog<'_>, look: impl FnOnce(&Pipeline) -> T) -> T
+    fn with_pipeline<T>(
+        &self,
+        journal: &RunEventLog<'_>,
+        look: impl FnOnce(&PipelineState) -> T,
+    ) -> T
     where
         T: Default,
     {
@@ -551,7 +555,7 @@ impl PipelineRunner<'_> {
         Rc::clone(&self.plan.borrow())
     }
 
-    fn with_reporter<T>(&self, say: impl FnOnce(&mut dyn RunReporter) -> T) -> T {
+    fn with_reporter<T>(&self, say: impl FnOnce(&mut dyn PipelineReporter) -> T) -> T {
         match self.reporter.lock() {
             Ok(mut reporter) => say(&mut **reporter),
             // Reports do not panic; if one did, reporting continues.

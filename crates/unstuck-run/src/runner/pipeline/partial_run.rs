@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use unstuck_core::Pipeline;
+use unstuck_core::PipelineState;
 use unstuck_core::event::{OutputReused, RoleInstance};
 use unstuck_store::RunFilter;
 
@@ -14,12 +14,12 @@ const MAX_RUNS_SEARCHED: usize = 50;
 
 /// A selection of roles to run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct RoleSelection {
+pub struct PartialRunSelection {
     /// Roles that are not run; their outputs come from an earlier run.
     pub reused_roles: Vec<String>,
 }
 
-impl RoleSelection {
+impl PartialRunSelection {
     /// Selects one role.
     pub fn only(plan: &mut PipelineSpec, role: &str) -> Self {
         Self::keep_roles(plan, |id, _| id == role)
@@ -78,7 +78,7 @@ impl PipelineRunner<'_> {
     /// Returns the outputs of roles that are not run, from the newest run that has them.
     pub(super) async fn reused_outputs(
         &self,
-        selection: &RoleSelection,
+        selection: &PartialRunSelection,
     ) -> Result<Vec<OutputReused>, RunError> {
         let mut missing: BTreeSet<&String> = selection.reused_roles.iter().collect();
         let mut found = Vec::new();
@@ -96,7 +96,7 @@ impl PipelineRunner<'_> {
             }
             let events = self.store.load(&run.id).await?;
             let outputs =
-                Pipeline::from_events(&events).map(|pipeline| pipeline.available_outputs());
+                PipelineState::from_events(&events).map(|pipeline| pipeline.available_outputs());
             for (role, names) in outputs.unwrap_or_default() {
                 if missing.remove(&role) {
                     let of = |(number, output): (u32, String)| OutputReused {

@@ -2,12 +2,12 @@
 //! in the repaired environment.
 
 use unstuck_core::decision::{EscalationReason, RepairPermission};
-use unstuck_core::escalation::AnswerOptionsInput;
+use unstuck_core::escalation::AnswerOptionsContext;
 use unstuck_core::event::{DiagnosedCheck, EscalationKind, EscalationResolved, Event};
 use unstuck_core::session_state::RepairRecord;
 
 use super::{PipelineExecution, PipelineRunner, PipelineSpec};
-use crate::process::StopRequest;
+use crate::process::AttemptStopRequest;
 use crate::runner::error::RunError;
 use crate::runner::escalation_draft::EscalationDraft;
 use crate::runner::repair::{
@@ -40,7 +40,7 @@ impl PipelineRunner<'_> {
             return Ok(IterationReadiness::Ready(Vec::new()));
         };
         let mut told = self.refused_proposals(stage);
-        while *self.stop.borrow() == StopRequest::Continue {
+        while *self.stop.borrow() == AttemptStopRequest::Continue {
             let Some(best) = self.select_repair(stage, repairer).await? else {
                 break;
             };
@@ -147,9 +147,9 @@ impl PipelineRunner<'_> {
         );
         let question = EscalationKind::RecoveryApprovalRequired;
         let asking = EscalationDraft::without_failure(question, EscalationReason::Repair, reason);
-        let of = AnswerOptionsInput {
+        let of = AnswerOptionsContext {
             repair: Some(&proposed.command),
-            ..AnswerOptionsInput::default()
+            ..AnswerOptionsContext::default()
         };
         let id = format!("{}-{}", stage.journal.run(), proposed.id);
         let mut asked = self.run_escalation(id, asking, &of, Some(proposed.id.clone()));

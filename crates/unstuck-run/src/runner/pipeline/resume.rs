@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use unstuck_core::RunId;
 use unstuck_core::event::{IterationFinished, RunOutcome, RunResumed};
-use unstuck_core::pipeline::{RoleChange, role_changes};
-use unstuck_core::{Event, Pipeline};
+use unstuck_core::pipeline::{RoleConfigChange, role_changes};
+use unstuck_core::{Event, PipelineState};
 
 use super::{PipelineExecution, PipelineRunner, nothing_to_run_error};
 use crate::runner::error::RunError;
@@ -16,7 +16,7 @@ use crate::runner::run_result::RunResult;
 
 /// The options of resuming a pipeline.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ResumeOptions {
+pub struct PipelineResumeOptions {
     /// Completed roles to re-run, with all roles that depend on them.
     pub restart: Vec<String>,
     /// True if outputs are reused although their inputs have changed.
@@ -25,7 +25,11 @@ pub struct ResumeOptions {
 
 impl PipelineRunner<'_> {
     /// Resumes a pipeline and completes it.
-    pub async fn resume(&self, run: &RunId, again: &ResumeOptions) -> Result<RunResult, RunError> {
+    pub async fn resume(
+        &self,
+        run: &RunId,
+        again: &PipelineResumeOptions,
+    ) -> Result<RunResult, RunError> {
         let held = RunLease::claim(self.store, run, self.clock).await?;
         let mut past = self.store.load(run).await?;
         let refuse = |why: String| RunError::NotResumable {
@@ -33,7 +37,8 @@ impl PipelineRunner<'_> {
             why,
         };
         wait_for_orphans(&past).await;
-        let pipeline = Pipeline::from_events(&past).ok_or_else(|| nothing_to_run_error(run))?;
+        let pipeline =
+            PipelineState::from_events(&past).ok_or_else(|| nothing_to_run_error(run))?;
         if let Some(why) = self.not_resumable_reason(&pipeline, again) {
             return Err(refuse(why));
         }
@@ -84,7 +89,11 @@ impl PipelineRunner<'_> {
     }
 
     /// Returns the reason why the pipeline cannot be resumed, if there is one.
-    fn not_resumable_reason(&self, pipeline: &Pipeline, again: &ResumeOptions) -> Option<String> {
+    fn not_resumable_reason(
+        &self,
+        pipeline: &PipelineState,
+        again: &PipelineResumeOptions,
+    ) -> Option<String> {
         let unknown = |id: &&String| pipeline.role(id).is_none();
         if let Some(role) = again.restart.iter().find(unknown) {
             return Some(format!("unknown role `{role}`"));
@@ -105,7 +114,7 @@ pub(super) fn unapplied_budgets_warning(raised: &[String]) -> String {
 }
 
 /// Returns the message about changes that take effect in the resumed run, including contents of prompt files.
-fn in_effect(changed: &[RoleChange]) -> String {
+fn in_effect(changed: &[RoleConfigChange]) -> String {
     let lines = changed.iter().flat_map(|change| {
         let who = change.role.as_deref().unwrap_or("all roles");
         change
@@ -122,13 +131,13 @@ fn in_effect(changed: &[RoleChange]) -> String {
 
 /// Returns the changes that concern completed roles which are not re-run.
 fn blocking_changes(
-    pipeline: &Pipeline,
-    changed: &[RoleChange],
+    pipeline: &PipelineState,
+    changed: &[RoleConfigChange],
     restarted: &[String],
-) -> Vec<RoleChange> {
+) -> Vec<RoleConfigChange> {
     let completed = pipeline.completed_roles();
     let reused = |id: &str| completed.contains(&id) && !restarted.iter().any(|one| one == id);
-    let concerns = |change: &&RoleChange| match &change.role {
+    let concerns = |change: &&RoleConfigChange| match &change.role {
         Some(role) => reused(role),
         None => completed.iter().any(|id| reused(id)),
     };

@@ -7,19 +7,19 @@ use unstuck_core::agent::AgentCommandInputs;
 use unstuck_core::decision::RandomDraw;
 use unstuck_core::duration::to_millis;
 use unstuck_core::event::{EscalationResolved, Event, RoleInstance, SessionSpec, SessionStarted};
-use unstuck_core::views::MaskedPrompt;
+use unstuck_core::views::NormalizedPrompt;
 use unstuck_core::{EventRecord, SessionId, SessionState};
 
 use super::{PipelineExecution, PipelineRunner, RolePlan};
 use crate::blobs::BlobStore;
 use crate::process::Stdin;
-use crate::prompt::{ProjectFileSource, PromptValues};
+use crate::prompt::{ProjectPromptFileProvider, PromptValues};
 use crate::runner::budget_tracker::BudgetTracker;
 use crate::runner::error::RunError;
 use crate::runner::knowledge::RunKnowledgeBase;
 use crate::runner::pinned_program::{inherited_path, pinned_program};
 use crate::runner::reporter::{OutputChannel, SessionReporter, SessionWait};
-use crate::runner::role_context::{RoleContext, RoleInvocation};
+use crate::runner::role_context::{RoleAgentCommand, RoleContext};
 use crate::runner::run_event_log::RunEventLog;
 use crate::runner::session_event_log::SessionEventLog;
 use crate::runner::session_runner::SessionRunner;
@@ -139,7 +139,7 @@ impl PipelineRunner<'_> {
         stage: &PipelineExecution<'_, '_>,
         role: &RolePlan,
         part: &RoleInstance,
-    ) -> Result<RoleInvocation, RunError> {
+    ) -> Result<RoleAgentCommand, RunError> {
         let outputs = self.dependency_outputs(stage, role)?;
         let (iterations, feedback) = self.with_pipeline(stage.journal, |pipeline| {
             (pipeline.max_iterations(), pipeline.feedback().to_owned())
@@ -159,7 +159,7 @@ impl PipelineRunner<'_> {
                 None => String::new(),
             },
         };
-        let files = ProjectFileSource::new(&self.plan().project);
+        let files = ProjectPromptFileProvider::new(&self.plan().project);
         let (mut prompt, fault) = match role.prompt.render(&values, &files) {
             Ok(prompt) => (prompt, None),
             Err(fault) => (String::new(), Some(fault)),
@@ -173,7 +173,7 @@ impl PipelineRunner<'_> {
                 prompt.trim_end()
             );
         }
-        Ok(RoleInvocation {
+        Ok(RoleAgentCommand {
             agent: role.agent.clone(),
             command: role.command.clone(),
             prompt,
@@ -229,7 +229,7 @@ impl PipelineRunner<'_> {
         role: &RolePlan,
         part: &RoleInstance,
         session: SessionId,
-        call: &RoleInvocation,
+        call: &RoleAgentCommand,
     ) -> Result<SessionStarted, RunError> {
         let built = role.agent.build_command(&AgentCommandInputs {
             command: &call.command,
@@ -261,7 +261,7 @@ impl PipelineRunner<'_> {
                 knowledge: self.knowledge.version.to_owned(),
             },
             inputs: inputs.into_iter().filter(needed).collect(),
-            prompt: Some(MaskedPrompt::mask(role.prompt.text())),
+            prompt: Some(NormalizedPrompt::mask(role.prompt.text())),
         })
     }
 }

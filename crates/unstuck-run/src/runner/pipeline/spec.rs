@@ -7,16 +7,18 @@ use std::time::Duration;
 use unstuck_core::RetryPolicy;
 use unstuck_core::agent::Agent;
 use unstuck_core::escalation::EscalationDeadlinePolicy;
-use unstuck_core::event::{OnStuck, RecordedLoopSettings, RecordedPipelineSettings, RoleStarted};
+use unstuck_core::event::{
+    OnStuck, RecordedPipelineLoopSettings, RecordedPipelineSettings, RecordedRoleSettings,
+};
 use unstuck_core::knowledge::RecoveryKnowledge;
-use unstuck_core::loop_detection::LoopLimits;
+use unstuck_core::loop_detection::AgentLoopLimits;
 use unstuck_core::project_settings_snapshot::{ProjectSettingChange, ProjectSettingsSnapshot};
-use unstuck_core::usage_budget::{UsageBudget, lower_limit};
+use unstuck_core::usage_budget::{ConfiguredUsageBudgets, lower_limit};
 
 use crate::blobs::content_hash;
 use crate::prompt::RolePromptTemplate;
 use crate::runner::repair::RepairSettings;
-use crate::runner::run_request::AttemptOptions;
+use crate::runner::run_request::RunAttemptOptions;
 
 /// The specification of a pipeline.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,9 +46,9 @@ pub struct PipelineSpec {
     /// The loop; `None` to run once.
     pub loop_plan: Option<LoopPlan>,
     /// The budgets per run and per day.
-    pub budget: UsageBudget,
+    pub budget: ConfiguredUsageBudgets,
     /// Limits of the loop detection.
-    pub stuck: LoopLimits,
+    pub stuck: AgentLoopLimits,
     /// True if snapshots of the work tree are kept.
     pub snapshots: bool,
     /// True if the changes of a failed attempt are undone.
@@ -120,7 +122,7 @@ pub struct RolePlan {
     /// Longest time without output in one attempt.
     pub idle_timeout: Option<Duration>,
     /// Further options of each attempt.
-    pub options: AttemptOptions,
+    pub options: RunAttemptOptions,
     /// Its settings by name, to detect changes later; long values are hashed.
     pub settings: BTreeMap<String, String>,
 }
@@ -131,7 +133,7 @@ pub struct LoopPlan {
     /// Largest number of iterations.
     pub max_iterations: u32,
     /// The condition that ends the loop; `None` to run all iterations.
-    pub until: Option<LoopCondition>,
+    pub until: Option<LoopEndCondition>,
     /// Number of iterations without any change after which the loop is stuck.
     pub stuck_after: u32,
     /// The action if the loop is stuck.
@@ -140,7 +142,7 @@ pub struct LoopPlan {
 
 /// The condition that ends a loop.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct LoopCondition {
+pub struct LoopEndCondition {
     /// A marker in the output of a role.
     pub promise: Option<CompletionMarker>,
     /// A check command that passes.
@@ -227,8 +229,8 @@ impl PipelineSpec {
 }
 
 impl RolePlan {
-    fn to_started_event(&self) -> RoleStarted {
-        RoleStarted {
+    fn to_started_event(&self) -> RecordedRoleSettings {
+        RecordedRoleSettings {
             id: self.id.clone(),
             needs: self.needs.clone(),
             instances: self.instances,
@@ -240,17 +242,17 @@ impl RolePlan {
 }
 
 impl LoopPlan {
-    fn to_started_event(&self) -> RecordedLoopSettings {
-        RecordedLoopSettings {
+    fn to_started_event(&self) -> RecordedPipelineLoopSettings {
+        RecordedPipelineLoopSettings {
             max_iterations: self.max_iterations,
-            until: self.until.as_ref().map(LoopCondition::to_string),
+            until: self.until.as_ref().map(LoopEndCondition::to_string),
             stuck_after: self.stuck_after,
             on_stuck: self.on_stuck,
         }
     }
 }
 
-impl std::fmt::Display for LoopCondition {
+impl std::fmt::Display for LoopEndCondition {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut conditions = Vec::new();
         if let Some(promise) = &self.promise {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use unstuck_core::Timestamp;
 use unstuck_core::command_policy::Proposal;
-use unstuck_core::event::{Event, Proposer, RepairRejected, SessionId};
+use unstuck_core::event::{Event, RepairProposalOrigin, RepairRejected, SessionId};
 use unstuck_core::session_state::RepairStates;
 use unstuck_files::DirHandle;
 use unstuck_repair::proposal_file::ProposalFile;
@@ -55,7 +55,8 @@ pub(in crate::runner) fn read_proposal(
         Ok(proposal) => proposal,
         Err(error) => return rejected(error.to_string(), hash),
     };
-    let candidate = RepairCandidate::from_proposal(&proposal, Proposer::Agent, hash.clone());
+    let candidate =
+        RepairCandidate::from_proposal(&proposal, RepairProposalOrigin::Agent, hash.clone());
     let case = RepairQuery {
         source: RepairQueryScope::Session(session),
         dir: repairer.project,

@@ -1,7 +1,7 @@
 //! A repair candidate, before its evaluation.
 
 use unstuck_core::command_policy::{Proposal, ProposalConfidence, RepairCategory};
-use unstuck_core::event::{Proposer, RepairProposed};
+use unstuck_core::event::{RepairProposalOrigin, RepairProposed};
 use unstuck_core::repair::RepairSuggestion;
 
 use super::approved_repairs::PreviouslyApprovedRepair;
@@ -11,7 +11,7 @@ use super::approved_repairs::PreviouslyApprovedRepair;
 pub(crate) struct RepairCandidate {
     /// Its id in this run, if it was proposed before.
     pub(crate) id: Option<String>,
-    pub(crate) proposer: Proposer,
+    pub(crate) proposer: RepairProposalOrigin,
     pub(crate) category: RepairCategory,
     pub(crate) command: String,
     pub(crate) working_dir: Option<String>,
@@ -28,7 +28,7 @@ impl RepairCandidate {
     /// Returns the candidate of a proposal by an agent or a human.
     pub(crate) fn from_proposal(
         proposal: &Proposal,
-        proposer: Proposer,
+        proposer: RepairProposalOrigin,
         document: Option<String>,
     ) -> Self {
         let (recovery, diagnosis) = (&proposal.recovery, &proposal.diagnosis);
@@ -71,7 +71,7 @@ impl RepairCandidate {
         let command = of.fallback.clone()?;
         Some(Self {
             id: None,
-            proposer: Proposer::Fallback,
+            proposer: RepairProposalOrigin::Fallback,
             command,
             fallback: None,
             document: None,
@@ -83,7 +83,7 @@ impl RepairCandidate {
     pub(crate) fn from_history(one: &PreviouslyApprovedRepair) -> Self {
         Self {
             id: None,
-            proposer: Proposer::Remembered,
+            proposer: RepairProposalOrigin::Remembered,
             confidence: ProposalConfidence::High,
             root_cause: one.success_summary(),
             fallback: None,
@@ -97,9 +97,9 @@ impl RepairCandidate {
         Self {
             id: None,
             proposer: if offer.source.is_owner() {
-                Proposer::Owner
+                RepairProposalOrigin::Owner
             } else {
-                Proposer::BuiltIn
+                RepairProposalOrigin::BuiltIn
             },
             category: offer.category,
             command: offer.command,
@@ -116,6 +116,9 @@ impl RepairCandidate {
 
     /// Returns true if its approval is pending.
     pub(crate) fn is_answer_pending(&self) -> bool {
-        matches!(self.proposer, Proposer::Agent | Proposer::Fallback)
+        matches!(
+            self.proposer,
+            RepairProposalOrigin::Agent | RepairProposalOrigin::Fallback
+        )
     }
 }

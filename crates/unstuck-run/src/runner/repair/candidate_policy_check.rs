@@ -6,13 +6,15 @@ use std::time::Duration;
 use serde_json::json;
 use unstuck_core::Timestamp;
 use unstuck_core::command_policy::{
-    ApprovedCommand, CommandEvaluation, PolicyContext, Verdict, evaluate,
+    ApprovedCommand, CommandEvaluation, CommandVerdict, CommandVerdictRestrictions, evaluate,
 };
 use unstuck_core::event::{ApprovalSource, PolicyVerdict};
 use unstuck_core::session_state::{RepairRecord, RepairStates};
 use unstuck_repair::project_dir::{ProjectRoot, RepairWorkingDir};
 use unstuck_repair::sandbox::{ConfinementLevel, ProcessScope, process_scope};
-use unstuck_repair::watched_files::{CommittedFiles, WatchedFile, WatchedFiles, WatchedFilesCheck};
+use unstuck_repair::watched_files::{
+    LastCommitFiles, WatchedFile, WatchedFilesCheckResult, WatchedFilesChecker,
+};
 
 use super::candidate::RepairCandidate;
 use super::coordinator::RepairCoordinator;
@@ -22,7 +24,7 @@ use crate::worktree::CommittedTree;
 /// A project without accepted commits, with the directories of its repository.
 struct NoCommittedFiles(Vec<PathBuf>);
 
-impl CommittedFiles for NoCommittedFiles {
+impl LastCommitFiles for NoCommittedFiles {
     fn contents(&self, _paths: &[String]) -> Option<Vec<Option<Vec<u8>>>> {
         None
     }
@@ -62,9 +64,9 @@ impl ApprovedRepair {
 impl PolicyCheckedRepair {
     pub(super) fn verdict(&self) -> PolicyVerdict {
         match self.evaluation.verdict {
-            Verdict::Run(_) => PolicyVerdict::Run,
-            Verdict::RequireApproval(_) => PolicyVerdict::Ask,
-            Verdict::Deny | Verdict::RejectProposal => PolicyVerdict::Deny,
+            CommandVerdict::Run(_) => PolicyVerdict::Run,
+            CommandVerdict::RequireApproval(_) => PolicyVerdict::Ask,
+            CommandVerdict::Deny | CommandVerdict::RejectProposal => PolicyVerdict::Deny,
         }
     }
 
@@ -84,7 +86,7 @@ impl RepairCoordinator<'_> {
         let folder = root
             .open_working_dir(candidate.working_dir.as_deref())
             .map_err(|error| error.to_string())?;
-        let mut standing = PolicyContext {
+        let mut standing = CommandVerdictRestrictions {
             auto_repairs_this_run: repairs.auto_count(),
             cooldown_left: None,
             untrusted_config: self.settings.untrusted.clone(),
@@ -92,17 +94,17 @@ impl RepairCoordinator<'_> {
             incomplete_sandbox: self.missing_confinement(&candidate.command),
         };
         let rules = &self.settings.rules;
-        let judged = |standing: &PolicyContext| {
+        let judged = |standing: &CommandVerdictRestrictions| {
             evaluate(rules, &candidate.command, folder.directory_kind(), standing)
         };
         let mut judgement = judged(&standing);
         let guarded = self.check_watched_files(root, &folder, &candidate.command, repairs);
-        if matches!(judgement.verdict, Verdict::Run(_)) && !guarded.changed.is_empty() {
+        if matches!(judgement.verdict, CommandVerdict::Run(_)) && !guarded.changed.is_empty() {
             let names = guarded.changed.iter().map(|file| file.path.clone());
             standing.changed_watched_files = names.collect();
             judgement = judged(&standing);
         }
-        if judgement.verdict == Verdict::RejectProposal {
+        if judgement.verdict == CommandVerdict::RejectProposal {
             return Err(judgement.reason);
         }
         let hash = self.approval_hash(candidate, &folder, &guarded.fingerprint);
@@ -121,9 +123,9 @@ impl RepairCoordinator<'_> {
         folder: &RepairWorkingDir,
         command: &str,
         repairs: &RepairStates,
-    ) -> WatchedFilesCheck {
+    ) -> WatchedFilesCheckResult {
         if !self.settings.checks_watched_files {
-            return WatchedFilesCheck {
+            return WatchedFilesCheckResult {
                 changed: Vec::new(),
                 fingerprint: String::new(),
                 files: Vec::new(),
@@ -132,13 +134,13 @@ impl RepairCoordinator<'_> {
         let accepted = (self.context.accepted)(self.project);
         let first = self.first_committed_files(repairs);
         let committed = first.as_deref().unwrap_or(self.context.committed);
-        let files = WatchedFiles::new(root, committed).with_baseline(&accepted);
+        let files = WatchedFilesChecker::new(root, committed).with_baseline(&accepted);
         files.check(command, folder.relative())
     }
 
     /// Returns the project as it was committed when the run began, if another commit is checked out now: nobody has
     /// accepted what agents committed since.
-    fn first_committed_files(&self, repairs: &RepairStates) -> Option<Box<dyn CommittedFiles>> {
+    fn first_committed_files(&self, repairs: &RepairStates) -> Option<Box<dyn LastCommitFiles>> {
         let first = repairs.head()?;
         let now = self.context.committed.commit().unwrap_or_default();
         if first == now {
@@ -198,16 +200,20 @@ impl RepairCoordinator<'_> {
         let weighed = self.evaluate(&root, &RepairCandidate::from_event(proposed), repairs)?;
         let by_person = repair.source == Some(ApprovalSource::Human);
         let approved = match weighed.evaluation.verdict {
-            Verdict::Deny | Verdict::RejectProposal => return Err(weighed.evaluation.reason),
+            CommandVerdict::Deny | CommandVerdict::RejectProposal => {
+                return Err(weighed.evaluation.reason);
+            }
             _ if by_person && weighed.hash != proposed.hash => {
                 return Err("the command has changed since you approved it".to_owned());
             }
             _ if by_person => {
                 ApprovedCommand::by_person(&proposed.command).map_err(|error| error.to_string())?
             }
-            Verdict::Run(approved) if self.remaining_cooldown(repairs, now).is_zero() => approved,
-            Verdict::Run(_) => return Err("the repair cooldown has not elapsed".to_owned()),
-            Verdict::RequireApproval(_) => return Err(weighed.evaluation.reason),
+            CommandVerdict::Run(approved) if self.remaining_cooldown(repairs, now).is_zero() => {
+                approved
+            }
+            CommandVerdict::Run(_) => return Err("the repair cooldown has not elapsed".to_owned()),
+            CommandVerdict::RequireApproval(_) => return Err(weighed.evaluation.reason),
         };
         Ok(ApprovedRepair {
             approved,
@@ -243,7 +249,7 @@ mod tests {
     use tokio::time::Instant;
     use unstuck_core::command_policy::RepairPolicy;
     use unstuck_core::repair::RepairCatalog;
-    use unstuck_core::watched_files::AcceptedFileParts;
+    use unstuck_core::watched_files::WatchedFileBaseline;
     use unstuck_repair::sandbox::SandboxMode;
     use unstuck_repair::watched_files::NoCommits;
 
@@ -272,7 +278,7 @@ mod tests {
             hidden_paths: &[],
             environment: &[],
             committed: &NoCommits,
-            accepted: &|_| AcceptedFileParts::default(),
+            accepted: &|_| WatchedFileBaseline::default(),
             confinement: &OnceCell::new(),
             last_started: &newest,
         };

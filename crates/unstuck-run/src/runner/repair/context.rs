@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 
 use tokio::time::Instant;
 use unstuck_core::repair::RepairCatalog;
-use unstuck_core::watched_files::AcceptedFileParts;
+use unstuck_core::watched_files::WatchedFileBaseline;
 use unstuck_repair::sandbox::ConfinementReport;
-use unstuck_repair::watched_files::CommittedFiles;
+use unstuck_repair::watched_files::LastCommitFiles;
 
 /// A source of the repair catalog.
-pub trait RepairCatalogSource {
+pub trait RepairCatalogProvider {
     /// Returns the repair catalog.
     fn catalog(&self) -> &RepairCatalog;
 }
 
-impl RepairCatalogSource for RepairCatalog {
+impl RepairCatalogProvider for RepairCatalog {
     fn catalog(&self) -> &RepairCatalog {
         self
     }
@@ -26,7 +26,7 @@ impl RepairCatalogSource for RepairCatalog {
 #[derive(Clone, Copy)]
 pub struct SharedRepairContext<'a> {
     /// The source of the catalog; loaded only when something fails, so that a success starts at once.
-    pub catalog_source: &'a dyn RepairCatalogSource,
+    pub catalog_source: &'a dyn RepairCatalogProvider,
     /// The state directory, outside of the project.
     pub state: &'a Path,
     /// Directories and files of unstuck itself, which are hidden from repairs.
@@ -34,9 +34,9 @@ pub struct SharedRepairContext<'a> {
     /// The owner's environment.
     pub environment: &'a [(OsString, OsString)],
     /// The project's files as they were committed before anything ran.
-    pub committed: &'a dyn CommittedFiles,
+    pub committed: &'a dyn LastCommitFiles,
     /// The files whose current contents the owner has accepted.
-    pub accepted: &'a dyn Fn(&Path) -> AcceptedFileParts,
+    pub accepted: &'a dyn Fn(&Path) -> WatchedFileBaseline,
     /// The sandbox features of this machine, once they were probed.
     pub confinement: &'a OnceCell<ConfinementReport>,
     /// Start of the newest repair of this process, by a monotonic clock.

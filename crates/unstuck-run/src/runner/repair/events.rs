@@ -12,7 +12,7 @@ use unstuck_core::redact::Redactor;
 use unstuck_core::session_state::RepairRecord;
 
 use super::candidate_policy_check::ApprovedRepair;
-use crate::repair_execution::{RepairError, RepairOutcome};
+use crate::repair_execution::{RepairError, RepairExecutionResult};
 use crate::runner::excerpt::tail_excerpt;
 
 /// Largest part of a repair's output that is kept.
@@ -49,7 +49,7 @@ pub(in crate::runner) fn started_events(
 pub(in crate::runner) fn finished_events(
     repair: &RepairRecord,
     allowed: &ApprovedRepair,
-    ran: Result<RepairOutcome, RepairError>,
+    ran: Result<RepairExecutionResult, RepairError>,
     tree: Option<String>,
     redactor: &Redactor,
 ) -> Vec<Event> {
@@ -88,7 +88,7 @@ pub(in crate::runner) fn finished_events(
     [executed.into()].into_iter().chain(failed).collect()
 }
 
-fn repair_traces(ran: &RepairOutcome, redactor: &Redactor) -> RepairSandboxReport {
+fn repair_traces(ran: &RepairExecutionResult, redactor: &Redactor) -> RepairSandboxReport {
     let texts = |all: &[String]| {
         all.iter()
             .map(|one| redactor.redact(one).into_owned())

@@ -5,10 +5,10 @@ use std::path::Path;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use unstuck_core::RunId;
-use unstuck_core::event::RepairConditions;
+use unstuck_core::event::RepairConfinement;
 use unstuck_core::redact::Redactor;
-use unstuck_repair::environment::RepairEnvironment;
-use unstuck_repair::sandbox::wire::CommandSteps;
+use unstuck_repair::environment::RepairEnvironmentVariables;
+use unstuck_repair::sandbox::wire::SandboxCommand;
 use unstuck_repair::sandbox::{
     ConfinementLevel, ConfinementReport, NetworkAccess, ProcessScope, SandboxMode,
     describe_git_effects, process_scope,
@@ -18,8 +18,8 @@ use super::candidate_policy_check::ApprovedRepair;
 use super::coordinator::RepairCoordinator;
 use super::sandbox_probe_cache::SandboxProbeCache;
 use super::snapshot::{self, SnapshotPhase};
-use crate::process::{ReaperProgram, StopRequest};
-use crate::repair_execution::{RepairError, RepairExecutor, RepairJob, RepairOutcome};
+use crate::process::{AttemptStopRequest, ReaperProgram};
+use crate::repair_execution::{RepairError, RepairExecutionResult, RepairExecutor, RepairJob};
 
 impl RepairCoordinator<'_> {
     /// Runs the repair until none of its processes is left.
@@ -27,8 +27,8 @@ impl RepairCoordinator<'_> {
         &self,
         allowed: &ApprovedRepair,
         run: &RunId,
-        stop: watch::Receiver<StopRequest>,
-    ) -> Result<RepairOutcome, RepairError> {
+        stop: watch::Receiver<AttemptStopRequest>,
+    ) -> Result<RepairExecutionResult, RepairError> {
         self.context.last_started.set(Some(Instant::now()));
         let (terms, workshop) = (self.settings, self.context);
         let environment = self.environment(allowed.root.path());
@@ -60,9 +60,9 @@ impl RepairCoordinator<'_> {
     }
 
     /// Returns the environment variables of a repair.
-    fn environment(&self, root: &Path) -> RepairEnvironment {
+    fn environment(&self, root: &Path) -> RepairEnvironmentVariables {
         let owner = self.context.environment.iter().cloned();
-        RepairEnvironment::from_owner(owner, root, &self.settings.env_keep)
+        RepairEnvironmentVariables::from_owner(owner, root, &self.settings.env_keep)
     }
 
     /// Returns the sandbox mode: complete if the sandbox was complete when the repair was planned or shown to a human.
@@ -118,7 +118,7 @@ impl RepairCoordinator<'_> {
     }
 
     /// Returns the conditions under which a command would run, for its approval.
-    pub(in crate::runner) fn repair_conditions(&self, command: &str) -> RepairConditions {
+    pub(in crate::runner) fn repair_conditions(&self, command: &str) -> RepairConfinement {
         let found = self.context.confinement.get();
         let (mut sandbox, mut missing) = match found {
             Some(found) => (found.level.name(), found.missing.clone()),
@@ -137,12 +137,12 @@ impl RepairCoordinator<'_> {
         }
         let variables = self.environment(self.project).pairs().into_iter();
         let variables = variables.map(|(name, _)| name.to_string_lossy().into_owned());
-        RepairConditions {
+        RepairConfinement {
             sandbox: sandbox.to_owned(),
             missing,
             network: self.settings.network,
             variables: variables.chain(["UNSTUCK_RUN".to_owned()]).collect(),
-            effects: describe_git_effects(&CommandSteps::from_command(command)),
+            effects: describe_git_effects(&SandboxCommand::from_command(command)),
         }
     }
 

@@ -16,7 +16,7 @@ mod select;
 mod settings;
 mod snapshot;
 
-pub use context::{RepairCatalogSource, SharedRepairContext};
+pub use context::{RepairCatalogProvider, SharedRepairContext};
 pub use coordinator::RepairCoordinator;
 pub use settings::{RepairMode, RepairSettings};
 pub use snapshot::before_repair_label;

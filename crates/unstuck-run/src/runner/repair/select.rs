@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use unstuck_core::decision::{RepairOffer, RepairPermission};
-use unstuck_core::event::{PolicyVerdict, Proposer, RepairProposed, SessionId};
+use unstuck_core::decision::{AvailableRepair, RepairPermission};
+use unstuck_core::event::{PolicyVerdict, RepairProposalOrigin, RepairProposed, SessionId};
 use unstuck_core::repair::{probes_for, suggest_repairs};
 use unstuck_core::session_state::{RepairRecord, RepairStates, RepairStatus};
 use unstuck_core::{Category, Diagnosis, Failure, Timestamp};
@@ -72,8 +72,8 @@ impl SelectedRepair {
     }
 
     /// Returns it as an input of a decision.
-    pub(in crate::runner) fn offer(&self) -> RepairOffer<'_> {
-        RepairOffer {
+    pub(in crate::runner) fn offer(&self) -> AvailableRepair<'_> {
+        AvailableRepair {
             id: &self.proposed.id,
             command: &self.proposed.command,
             permission: self.permission,
@@ -161,7 +161,8 @@ impl RepairCoordinator<'_> {
             .map(|repair| RepairCandidate::from_event(&repair.proposed))
             .collect();
         let failed = |repair: &&RepairRecord| {
-            repair.status == RepairStatus::Failed && repair.proposed.by == Proposer::Agent
+            repair.status == RepairStatus::Failed
+                && repair.proposed.by == RepairProposalOrigin::Agent
         };
         let failed = repairs.all().iter().filter(is_its).filter(failed);
         all.extend(failed.filter_map(|repair| RepairCandidate::from_fallback(&repair.proposed)));

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use unstuck_config::{Layers, LoadResult};
+use unstuck_config::{ConfigLayers, ConfigLoadResult};
 use unstuck_core::decision::default_template;
 use unstuck_core::event::{
     Event, EventRecord, RoleInstance, RunFinished, RunKind, RunOutcome, RunStarted, SessionSpec,
@@ -16,9 +16,9 @@ use unstuck_core::redact::Redactor;
 use unstuck_core::views::RunProjection;
 use unstuck_core::{RunId, Timestamp};
 use unstuck_files::DirHandle;
-use unstuck_files::safe_open::PathResolver;
+use unstuck_files::safe_open::PathResolutionMethod;
 use unstuck_repair::proposal_file::ProposalFile;
-use unstuck_run::prompt::{ProjectFileSource, PromptFileSource};
+use unstuck_run::prompt::{ProjectPromptFileProvider, PromptFileProvider};
 use unstuck_run::run_dir::RunDir;
 use unstuck_run::runner::{resolve_target, write_atomically};
 use unstuck_run::worktree::{CommittedTree, SnapshotStore, fingerprint};
@@ -138,7 +138,7 @@ fn run_files(tree: &Tree) {
 }
 
 fn included(tree: &Tree, chance: &mut Chance) {
-    let files = ProjectFileSource::new(&tree.project);
+    let files = ProjectPromptFileProvider::new(&tree.project);
     for _ in 0..4 {
         if let Ok(text) = files.read(chance.one::<&str>(NAMES)) {
             expect_own(text.as_bytes());
@@ -154,12 +154,12 @@ fn configured(tree: &Tree) {
 }
 
 fn configured_with(tree: &Tree, accepted: Option<ProjectSettingsSnapshot>) {
-    let layers = Layers {
+    let layers = ConfigLayers {
         work_dir: Some(tree.project.clone()),
         accepted,
-        ..Layers::default()
+        ..ConfigLayers::default()
     };
-    let LoadResult { config, problems } = match LoadResult::read(&layers) {
+    let ConfigLoadResult { config, problems } = match ConfigLoadResult::read(&layers) {
         Ok(loaded) => loaded,
         Err(error) => return expect_own(format!("{error:?}").as_bytes()),
     };
@@ -184,7 +184,7 @@ fn answered(tree: &Tree) {
 
 /// Runs every operation of a handle, at any name, resolved by the kernel and step by step.
 fn handled(tree: &Tree, chance: &mut Chance) {
-    let resolver = *chance.one(&[PathResolver::Kernel, PathResolver::Stepwise]);
+    let resolver = *chance.one(&[PathResolutionMethod::Kernel, PathResolutionMethod::Stepwise]);
     let project = DirHandle::open(&tree.project)
         .unwrap()
         .with_resolver(resolver);

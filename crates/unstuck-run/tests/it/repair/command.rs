@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use unstuck_core::command_policy::ApprovedCommand;
-use unstuck_run::process::{ChildExitStatus, StopRequest, StopRequestSignal};
+use unstuck_run::process::{AttemptStopRequest, ChildExitStatus, StopRequestUnixSignal};
 use unstuck_run::repair_execution::{RepairError, RepairJob};
 
 use super::support::Place;
@@ -64,7 +64,7 @@ async fn project_program_runs_only_if_the_entry_names_its_path() {
         .environment()
         .with_variable("PATH", place.path("outside"));
     let job = RepairJob::new(&approved, &root, &folder, environment);
-    let (_keep, stop) = watch::channel(StopRequest::Continue);
+    let (_keep, stop) = watch::channel(AttemptStopRequest::Continue);
     let refused = place.executor().run(&job, stop).await;
     let Err(RepairError::Refused { reason }) = refused else {
         panic!("{refused:#?}");
@@ -119,13 +119,15 @@ async fn stop_request_ends_the_repair_and_starts_no_further_command() {
     let folder = root.open_working_dir(None).unwrap();
     let approved = ApprovedCommand::by_person("touch begun && sleep 1000 && touch never").unwrap();
     let job = RepairJob::new(&approved, &root, &folder, place.environment());
-    let (send, stop) = watch::channel(StopRequest::Continue);
+    let (send, stop) = watch::channel(AttemptStopRequest::Continue);
     let mut executor = place.executor();
     let begun = place.path("project/begun");
     let stopper = async {
         eventually("it has begun", || begun.exists()).await;
-        send.send(StopRequest::Graceful(StopRequestSignal::Interrupt))
-            .unwrap();
+        send.send(AttemptStopRequest::Graceful(
+            StopRequestUnixSignal::Interrupt,
+        ))
+        .unwrap();
     };
     let (ran, ()) = tokio::join!(executor.run(&job, stop), stopper);
     let ran = ran.unwrap();
@@ -157,7 +159,7 @@ async fn one_repair_runs_at_a_time_per_project() {
     let line = "mkdir alone && sleep 0.3 && rmdir alone";
     let approved = ApprovedCommand::by_person(line).unwrap();
     let job = RepairJob::new(&approved, &root, &folder, place.environment());
-    let (_keep, stop) = watch::channel(StopRequest::Continue);
+    let (_keep, stop) = watch::channel(AttemptStopRequest::Continue);
     let (mut one, mut other) = (place.executor(), place.executor());
     let (first, second) = tokio::join!(one.run(&job, stop.clone()), other.run(&job, stop.clone()));
     assert_eq!(first.unwrap().status, ChildExitStatus::Exited(0));

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use unstuck_repair::sandbox::{ConfinementLevel, OverlayDirs, SandboxMode};
+use unstuck_repair::sandbox::{ConfinementLevel, SandboxMode, SandboxOverlayDirs};
 use unstuck_run::process::ChildExitStatus;
 use unstuck_run::repair_execution::RepairError;
 
@@ -60,7 +60,7 @@ async fn project_below_an_overlay_is_not_changed() {
     for name in ["upper", "work"] {
         std::fs::create_dir(place.path(name)).unwrap();
     }
-    let overlay = OverlayDirs {
+    let overlay = SandboxOverlayDirs {
         lower: place.path("project"),
         upper: place.path("upper"),
         work: place.path("work"),
@@ -81,7 +81,7 @@ async fn project_below_an_overlay_is_not_changed() {
 #[tokio::test]
 async fn overlay_that_cannot_be_mounted_is_a_setup_failure() {
     let place = Place::new();
-    let overlay = OverlayDirs {
+    let overlay = SandboxOverlayDirs {
         lower: place.path("project"),
         upper: place.path("not-there"),
         work: place.path("not-there-either"),

@@ -9,12 +9,14 @@ use tempfile::TempDir;
 use tokio::sync::watch;
 use unstuck_core::command_policy::ApprovedCommand;
 use unstuck_core::redact::Redactor;
-use unstuck_repair::environment::RepairEnvironment;
+use unstuck_repair::environment::RepairEnvironmentVariables;
 use unstuck_repair::project_dir::{ProjectRoot, RepairWorkingDir};
 use unstuck_repair::sandbox::SandboxProfile;
 use unstuck_repair::watched_files::WatchedFile;
-use unstuck_run::process::StopRequest;
-use unstuck_run::repair_execution::{RepairError, RepairExecutor, RepairJob, RepairOutcome};
+use unstuck_run::process::AttemptStopRequest;
+use unstuck_run::repair_execution::{
+    RepairError, RepairExecutionResult, RepairExecutor, RepairJob,
+};
 
 use crate::support::program;
 
@@ -86,12 +88,12 @@ impl Place {
         ProjectRoot::open(&self.path("project")).unwrap()
     }
 
-    pub(crate) fn environment(&self) -> RepairEnvironment {
+    pub(crate) fn environment(&self) -> RepairEnvironmentVariables {
         let home = self.path("home").into_os_string();
         let is_ours = |name: &OsString| name == "HOME" || name == "CARGO_HOME";
         let owner = std::env::vars_os().filter(|(name, _)| !is_ours(name));
         let owner = owner.chain([(OsString::from("HOME"), home)]);
-        RepairEnvironment::from_owner(owner, &self.path("project"), &self.keep)
+        RepairEnvironmentVariables::from_owner(owner, &self.path("project"), &self.keep)
     }
 
     pub(crate) fn executor(&self) -> RepairExecutor {
@@ -101,7 +103,7 @@ impl Place {
     }
 
     /// Runs a line with the usual profile.
-    pub(crate) async fn run(&self, line: &str) -> RepairOutcome {
+    pub(crate) async fn run(&self, line: &str) -> RepairExecutionResult {
         self.run_as(line, |_| {}).await.unwrap()
     }
 
@@ -110,7 +112,7 @@ impl Place {
         &self,
         line: &str,
         change: impl FnOnce(&mut SandboxProfile),
-    ) -> Result<RepairOutcome, RepairError> {
+    ) -> Result<RepairExecutionResult, RepairError> {
         let root = self.root();
         let folder = root.open_working_dir(None).unwrap();
         self.run_in(line, &root, &folder, change).await
@@ -122,8 +124,8 @@ impl Place {
         root: &ProjectRoot,
         folder: &RepairWorkingDir,
         change: impl FnOnce(&mut SandboxProfile),
-    ) -> Result<RepairOutcome, RepairError> {
-        let (_keep, stop) = watch::channel(StopRequest::Continue);
+    ) -> Result<RepairExecutionResult, RepairError> {
+        let (_keep, stop) = watch::channel(AttemptStopRequest::Continue);
         let approved = ApprovedCommand::by_person(line).unwrap();
         let mut job = RepairJob::new(&approved, root, folder, self.environment());
         job.timeout = self.timeout;
@@ -139,8 +141,8 @@ impl Place {
         line: &str,
         checked: Vec<WatchedFile>,
         change: impl FnOnce(&mut SandboxProfile),
-    ) -> Result<RepairOutcome, RepairError> {
-        let (_keep, stop) = watch::channel(StopRequest::Continue);
+    ) -> Result<RepairExecutionResult, RepairError> {
+        let (_keep, stop) = watch::channel(AttemptStopRequest::Continue);
         let approved = ApprovedCommand::by_person(line).unwrap();
         let root = self.root();
         let folder = root.open_working_dir(None).unwrap();
@@ -192,7 +194,7 @@ impl Place {
         self.git(&["commit", "-q", "-m", "first"]);
     }
 
-    pub(crate) fn planted(ran: &RepairOutcome) -> Vec<String> {
+    pub(crate) fn planted(ran: &RepairExecutionResult) -> Vec<String> {
         let planted = ran.removed_injections.iter();
         planted.map(|path| path.display().to_string()).collect()
     }

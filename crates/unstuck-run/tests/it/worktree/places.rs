@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use unstuck_core::RunId;
-use unstuck_repair::watched_files::CommittedFiles;
+use unstuck_repair::watched_files::LastCommitFiles;
 use unstuck_run::worktree::{CommittedTree, SnapshotExclusionReason, SnapshotStore, WorktreeError};
 
 use super::{Repo, git};

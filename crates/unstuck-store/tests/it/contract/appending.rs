@@ -1,10 +1,10 @@
 //! Writing events.
 
 use serde_json::{Value, json};
-use unstuck_core::Kind;
+use unstuck_core::FailureKind;
 use unstuck_core::event::{Event, RunOutcome, UnknownEvent};
 use unstuck_store::{
-    Append, EventFilter, PayloadRedactor, RunFilter, Store, StoreError, StoreOptions,
+    EventFilter, EventPayloadRedactor, RunEventBatch, RunFilter, Store, StoreError, StoreOptions,
 };
 
 use super::Place;
@@ -21,7 +21,7 @@ pub(crate) async fn events_are_numbered_and_round_trip(place: &Place) {
     let second = append(
         &run,
         [
-            failed(costly, Kind::RateLimit),
+            failed(costly, FailureKind::RateLimit),
             finished(RunOutcome::Failed),
         ],
     );
@@ -90,7 +90,7 @@ pub(crate) async fn unknown_events_are_kept_verbatim(place: &Place) {
 }
 
 pub(crate) async fn events_are_redacted_before_writing(place: &Place) {
-    let redact = PayloadRedactor::new(|value| {
+    let redact = EventPayloadRedactor::new(|value| {
         for name in ["project", "cwd"] {
             if let Some(folder) = value.get_mut(name) {
                 *folder = json!("/home/…");
@@ -122,7 +122,7 @@ pub(crate) async fn closed_store_returns_an_error(place: &Place) {
     let other = store.clone();
     store.close().await.unwrap();
     let run = run(1);
-    let late = Append::new(run.clone(), START, [started(&run)]);
+    let late = RunEventBatch::new(run.clone(), START, [started(&run)]);
     let said = other.append(late).await.unwrap_err().to_string();
     assert_eq!(said, "store error: already closed");
     assert!(other.load(&run).await.is_err());

@@ -3,9 +3,9 @@
 use unstuck_core::decision::TokenUsage;
 use unstuck_core::event::{ApiCallOutcome, ApiCallRecord};
 use unstuck_core::event::{Event, RunId, RunKind, RunOutcome};
-use unstuck_core::{Kind, Timestamp};
+use unstuck_core::{FailureKind, Timestamp};
 use unstuck_store::{
-    CallFilter, CostGroupBy, CostSummary, MaintenanceReport, MaintenanceTask, PayloadRedactor,
+    CallFilter, CostGroupBy, CostSummary, EventPayloadRedactor, MaintenanceReport, MaintenanceTask,
     RunFilter, SpendingQuery, Store, StoreOptions,
 };
 
@@ -14,7 +14,7 @@ use crate::samples::{
     START, append, attempt_started, called, end, failed, finished, interrupted, later, run,
     started, started_in, succeeded,
 };
-use unstuck_store::Append;
+use unstuck_store::RunEventBatch;
 
 async fn begun(store: &Store, run: &RunId, project: &str) {
     let began = append(run, [started_in(run, project)]);
@@ -46,7 +46,7 @@ pub(super) async fn calls_round_trip(place: &Place) {
     let plain = called(&run(1), "a", 0);
     let troubled = ApiCallRecord {
         outcome: ApiCallOutcome::Failed,
-        kind: Some(Kind::RateLimit),
+        kind: Some(FailureKind::RateLimit),
         model: None,
         requested_model: None,
         tokens: None,
@@ -143,13 +143,13 @@ pub(super) async fn run_cost_is_counted_once(place: &Place) {
     let store = place.open().await;
     let run = run(1);
     let at = |second: i64, events: Vec<unstuck_core::Event>| {
-        Append::new(run.clone(), later(second), events)
+        RunEventBatch::new(run.clone(), later(second), events)
     };
     let silent = end(&run, 9_000, None, None);
     let telling = end(&run, 9_000, Some(2.0), None);
     let log = [
         at(0, vec![started(&run), attempt_started(&run, 1)]),
-        at(10, vec![failed(silent, Kind::Timeout)]),
+        at(10, vec![failed(silent, FailureKind::Timeout)]),
         at(20, vec![attempt_started(&run, 2)]),
         at(30, vec![succeeded(telling)]),
         at(40, vec![attempt_started(&run, 3)]),
@@ -196,7 +196,7 @@ pub(super) async fn unknown_price_is_unknown_until_the_agent_reports_the_cost(pl
     assert_eq!(told().await.0, 0.0);
     assert_eq!(told().await.1, 1, "unknown, and not free");
     let end = end(&run, 9_000, Some(0.0836), None);
-    let ended = Append::new(run.clone(), later(10), vec![succeeded(end)]);
+    let ended = RunEventBatch::new(run.clone(), later(10), vec![succeeded(end)]);
     store.append(ended).await.unwrap();
     // A call is written shortly after the attempt that it belongs to.
     store.record_calls(vec![unpriced("b", 9)]).await.unwrap();
@@ -208,7 +208,7 @@ pub(super) async fn unknown_price_is_unknown_until_the_agent_reports_the_cost(pl
     assert!((days[0].cost_usd - 0.0836).abs() < 1e-9);
     sound(&store).await;
     // The cost of a run remains when the run is deleted.
-    let end = Append::new(
+    let end = RunEventBatch::new(
         run.clone(),
         later(11),
         vec![finished(RunOutcome::Succeeded)],
@@ -288,7 +288,7 @@ pub(super) async fn pruned_run_loses_its_calls_but_keeps_their_cost(place: &Plac
 
 /// Client-supplied names can be anything.
 pub(super) async fn names_are_truncated_and_redacted(place: &Place) {
-    let redact = PayloadRedactor::new(|value| {
+    let redact = EventPayloadRedactor::new(|value| {
         let text = value
             .as_str()
             .unwrap_or_default()

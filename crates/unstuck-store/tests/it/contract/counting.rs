@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use unstuck_core::decision::SuccessCount;
+use unstuck_core::decision::StrategyOutcomeTally;
 use unstuck_core::event::{Event, RunOutcome};
-use unstuck_core::{Kind, Timestamp};
+use unstuck_core::{FailureKind, Timestamp};
 use unstuck_store::{
-    Append, Dimension, MaintenanceReport, MaintenanceTask, Metric, RecoveryStatisticsQuery,
-    StatsQuery, StatsRow, Store,
+    MaintenanceReport, MaintenanceTask, OutcomeMetric, RecoveryStatisticsQuery, RunEventBatch,
+    StatisticsDimension, StatsQuery, StatsRow, Store,
 };
 
 use super::Place;
@@ -20,24 +20,35 @@ pub(crate) async fn successful_strategies_are_learned(place: &Place) {
     let store = place.open().await;
     let run = run(1);
     let tried = |kind| end(&run, 50, None, Some(answering(kind, Some("simplify"))));
-    let same = end(&run, 50, None, Some(answering(Kind::RateLimit, None)));
+    let same = end(
+        &run,
+        50,
+        None,
+        Some(answering(FailureKind::RateLimit, None)),
+    );
     let events = [
         started_in(&run, "/p"),
-        succeeded(tried(Kind::Timeout)),
-        failed(tried(Kind::Timeout), Kind::RateLimit),
-        failed(tried(Kind::Timeout), Kind::Timeout),
-        failed(same, Kind::RateLimit),
+        succeeded(tried(FailureKind::Timeout)),
+        failed(tried(FailureKind::Timeout), FailureKind::RateLimit),
+        failed(tried(FailureKind::Timeout), FailureKind::Timeout),
+        failed(same, FailureKind::RateLimit),
         succeeded(end(&run, 50, None, None)),
     ];
     store.append(append(&run, events)).await.unwrap();
     let odds = store.success_rates(START).await.unwrap();
-    let tally = |worked, failed| SuccessCount { worked, failed };
-    assert_eq!(odds.counts_for(Kind::Timeout, "simplify"), tally(2, 1));
-    assert_eq!(odds.counts_for(Kind::RateLimit, "same"), tally(0, 1));
+    let tally = |worked, failed| StrategyOutcomeTally { worked, failed };
+    assert_eq!(
+        odds.counts_for(FailureKind::Timeout, "simplify"),
+        tally(2, 1)
+    );
+    assert_eq!(odds.counts_for(FailureKind::RateLimit, "same"), tally(0, 1));
 
     let much_later = Timestamp::from_millis(START.millis() + 91 * 86_400_000);
     let forgotten = store.success_rates(much_later).await.unwrap();
-    assert_eq!(forgotten.counts_for(Kind::Timeout, "simplify"), tally(0, 0));
+    assert_eq!(
+        forgotten.counts_for(FailureKind::Timeout, "simplify"),
+        tally(0, 0)
+    );
 }
 
 pub(crate) async fn statistics_are_grouped_and_filtered(place: &Place) {
@@ -45,14 +56,18 @@ pub(crate) async fn statistics_are_grouped_and_filtered(place: &Place) {
     let run = run(1);
     let events = [
         started_in(&run, "/p"),
-        failed(end(&run, 250, Some(0.25), None), Kind::RateLimit),
-        failed(end(&run, 50, Some(0.5), None), Kind::RateLimit),
+        failed(end(&run, 250, Some(0.25), None), FailureKind::RateLimit),
+        failed(end(&run, 50, Some(0.5), None), FailureKind::RateLimit),
         succeeded(end(&run, 2_000, None, None)),
         finished(RunOutcome::Recovered),
     ];
     store.append(append(&run, events)).await.unwrap();
     let by_kind = StatsQuery {
-        group_by: vec![Dimension::Day, Dimension::Kind, Dimension::Outcome],
+        group_by: vec![
+            StatisticsDimension::Day,
+            StatisticsDimension::Kind,
+            StatisticsDimension::Outcome,
+        ],
         ..StatsQuery::default()
     };
     let lines = store.stats(&by_kind).await.unwrap();
@@ -75,8 +90,8 @@ pub(crate) async fn statistics_are_grouped_and_filtered(place: &Place) {
     assert_eq!(lines[0].from.unwrap().to_string(), "2026-11-15T00:00:00Z");
 
     let runs = StatsQuery {
-        metric: Metric::Runs,
-        group_by: vec![Dimension::Outcome],
+        metric: OutcomeMetric::Runs,
+        group_by: vec![StatisticsDimension::Outcome],
         ..StatsQuery::default()
     };
     let lines = store.stats(&runs).await.unwrap();
@@ -96,16 +111,16 @@ pub(crate) async fn recoveries_are_grouped_by_level_strategy_and_day(place: &Pla
     for (number, second, took) in [(1, 0, 2), (2, day, 20), (3, day, 20)] {
         let run = run(number);
         let again = |strategy| {
-            let answer = answering(Kind::Timeout, strategy);
+            let answer = answering(FailureKind::Timeout, strategy);
             end(&run, 50, None, Some(answer))
         };
         let began = [
             started_in(&run, "/p"),
-            failed(end(&run, 50, None, None), Kind::Timeout),
+            failed(end(&run, 50, None, None), FailureKind::Timeout),
         ];
         let log = [
             (second, began.to_vec()),
-            (second + 1, vec![failed(again(None), Kind::Timeout)]),
+            (second + 1, vec![failed(again(None), FailureKind::Timeout)]),
             (
                 second + took,
                 vec![
@@ -115,12 +130,12 @@ pub(crate) async fn recoveries_are_grouped_by_level_strategy_and_day(place: &Pla
             ),
         ];
         for (second, events) in log {
-            let append = Append::new(run.clone(), later(second), events);
+            let append = RunEventBatch::new(run.clone(), later(second), events);
             store.append(append).await.unwrap();
         }
     }
     let (run, fails) = (run(4), RunOutcome::Failed);
-    let never = failed(end(&run, 50, None, None), Kind::RateLimit);
+    let never = failed(end(&run, 50, None, None), FailureKind::RateLimit);
     let events = [started_in(&run, "/q"), never, finished(fails)];
     store.append(append(&run, events)).await.unwrap();
 
@@ -174,8 +189,8 @@ struct Step {
 #[derive(Debug, Clone)]
 enum What {
     Ended {
-        failure: Option<Kind>,
-        answering: Option<(Kind, Option<&'static str>)>,
+        failure: Option<FailureKind>,
+        answering: Option<(FailureKind, Option<&'static str>)>,
         duration_ms: u64,
         cents: u32,
     },
@@ -183,8 +198,12 @@ enum What {
     Finished(RunOutcome),
 }
 
-fn kinds() -> impl Strategy<Value = Kind> {
-    proptest::sample::select(vec![Kind::RateLimit, Kind::Timeout, Kind::Stuck])
+fn kinds() -> impl Strategy<Value = FailureKind> {
+    proptest::sample::select(vec![
+        FailureKind::RateLimit,
+        FailureKind::Timeout,
+        FailureKind::Stuck,
+    ])
 }
 
 fn whats() -> impl Strategy<Value = What> {
@@ -260,7 +279,7 @@ fn count_by_hand(steps: &[Step]) -> Counts {
                     "succeeded"
                 };
                 count(
-                    failure.map_or("none", Kind::name),
+                    failure.map_or("none", FailureKind::name),
                     "",
                     outcome.into(),
                     *ms,
@@ -338,15 +357,15 @@ fn at(hour: i64) -> Timestamp {
 async fn counted(store: &Store) -> Counts {
     let mut counts = Counts::new();
     for counted in [
-        Metric::Attempts,
-        Metric::Answers,
-        Metric::Recoveries,
-        Metric::Runs,
+        OutcomeMetric::Attempts,
+        OutcomeMetric::Answers,
+        OutcomeMetric::Recoveries,
+        OutcomeMetric::Runs,
     ] {
-        use Dimension::{Hour, Kind, Outcome, Project, Strategy};
+        use StatisticsDimension::{Hour, Kind, Outcome, Project, Strategy};
         let query = StatsQuery {
             metric: counted,
-            group_by: vec![Hour, Project, Kind, Strategy, Outcome],
+            group_by: vec![Hour, Project, FailureKind, Strategy, Outcome],
             ..StatsQuery::default()
         };
         for line in store.stats(&query).await.unwrap() {
@@ -370,7 +389,7 @@ async fn count(steps: Vec<Step>) {
         stores[0].append(begin).await.unwrap();
     }
     for step in &steps {
-        let append = Append::new(run(step.run), at(step.hour), [event(step)]);
+        let append = RunEventBatch::new(run(step.run), at(step.hour), [event(step)]);
         stores[step.store].append(append).await.unwrap();
     }
     assert_eq!(counted(&stores[1]).await, count_by_hand(&steps));

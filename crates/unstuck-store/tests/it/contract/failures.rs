@@ -1,10 +1,10 @@
 //! Failure analytics and the failure list.
 
 use unstuck_core::event::{ApiCallOutcome, ApiCallRecord, AttemptEnd, Event, RunId, RunOutcome};
-use unstuck_core::{FailureAnalytics, Kind, Timestamp};
+use unstuck_core::{FailureAnalytics, FailureKind, Timestamp};
 use unstuck_store::{
-    Append, FailureQuery, FailureRow, MaintenanceReport, MaintenanceTask, PayloadRedactor,
-    RecoveryStatisticsQuery, Store, StoreOptions,
+    EventPayloadRedactor, FailureQuery, FailureRow, MaintenanceReport, MaintenanceTask,
+    RecoveryStatisticsQuery, RunEventBatch, Store, StoreOptions,
 };
 
 use super::Place;
@@ -22,7 +22,7 @@ async fn sound(store: &Store) {
 }
 
 async fn happen(store: &Store, run: &RunId, second: i64, event: Event) {
-    let append = Append::new(run.clone(), later(second), [event]);
+    let append = RunEventBatch::new(run.clone(), later(second), [event]);
     store.append(append).await.unwrap();
 }
 
@@ -50,14 +50,14 @@ pub(crate) async fn daily_counts_match_hourly_counts(place: &Place) {
     let store = place.open().await;
     history(&store).await;
     let again = AttemptEnd {
-        cause: Some(answering(Kind::Timeout, None)),
+        cause: Some(answering(FailureKind::Timeout, None)),
         ..by(&run(2), "haiku")
     };
     happen(
         &store,
         &run(2),
         DAY + 2,
-        failed(again.clone(), Kind::Timeout),
+        failed(again.clone(), FailureKind::Timeout),
     )
     .await;
     happen(&store, &run(2), DAY + 3, succeeded(again)).await;
@@ -93,11 +93,11 @@ async fn history(store: &Store) {
     happen(store, &blog, 0, started_in(&blog, "/home/me/blog")).await;
     let limited = |number: u32| format!("API Error: 429 slow down, request req_{number:05}");
     for number in 0..3 {
-        let event = failed_saying(by(&shop, "opus"), Kind::RateLimit, &limited(number));
+        let event = failed_saying(by(&shop, "opus"), FailureKind::RateLimit, &limited(number));
         happen(store, &shop, i64::from(number), event).await;
     }
     happen(store, &shop, 4, succeeded(by(&shop, "opus"))).await;
-    let slow = failed_saying(by(&blog, "haiku"), Kind::Timeout, "it took 30 s");
+    let slow = failed_saying(by(&blog, "haiku"), FailureKind::Timeout, "it took 30 s");
     happen(store, &blog, DAY, slow).await;
     happen(store, &blog, DAY + 1, succeeded(by(&blog, "haiku"))).await;
 }
@@ -142,7 +142,7 @@ pub(super) async fn failures_are_grouped_and_filtered(place: &Place) {
     let model = Some("opus".into());
     let opus = told(&store, FailureQuery { model, ..ask() }).await;
     assert_eq!(totals(opus), (3, 4));
-    let kind = Some(Kind::Timeout);
+    let kind = Some(FailureKind::Timeout);
     let slow = told(&store, FailureQuery { kind, ..ask() }).await;
     assert_eq!(slow.top_error_messages.len(), 1);
     assert_eq!(slow.failure_rate_by_day["2026-11-15"], 0.0);
@@ -174,7 +174,7 @@ pub(super) async fn aggregates_and_list_cover_the_same_hours(place: &Place) {
             ..ask()
         },
         FailureQuery {
-            kind: Some(Kind::RateLimit),
+            kind: Some(FailureKind::RateLimit),
             ..ask()
         },
         FailureQuery {
@@ -192,7 +192,7 @@ pub(super) async fn aggregates_and_list_cover_the_same_hours(place: &Place) {
         assert_eq!(single.len() as u64, together, "{query:?}");
     }
     let newest = &lines(&store, ask()).await[0];
-    assert_eq!((newest.at, newest.kind), (later(DAY), Kind::Timeout));
+    assert_eq!((newest.at, newest.kind), (later(DAY), FailureKind::Timeout));
     assert_eq!((&*newest.project, newest.attempt), ("/home/me/blog", 1));
     assert_eq!(newest.message, "it took <n> s");
     assert_eq!(newest.model.as_deref(), Some("haiku"));
@@ -202,7 +202,7 @@ pub(super) async fn aggregates_and_list_cover_the_same_hours(place: &Place) {
 pub(super) async fn role_failure_has_the_prompt_pattern(place: &Place) {
     let (one, other) = (place.open().await, place.open().await);
     let run = run(1);
-    let fails = || failed(end(&run, 10, None, None), Kind::Timeout);
+    let fails = || failed(end(&run, 10, None, None), FailureKind::Timeout);
     happen(&one, &run, 0, pipeline_started("/home/me/shop")).await;
     happen(&one, &run, 1, builder_started(&run, "Build {{ task }}")).await;
     happen(&other, &run, 2, fails()).await;
@@ -246,7 +246,7 @@ pub(super) async fn unsupervised_failed_call_is_counted(place: &Place) {
             kind,
             ..called(run, call, 2)
         };
-        let limited = Some(Kind::RateLimit);
+        let limited = Some(FailureKind::RateLimit);
         let calls = vec![
             ended("a", ApiCallOutcome::Failed, limited),
             ended("b", ApiCallOutcome::Recovered, limited),
@@ -268,7 +268,7 @@ pub(super) async fn unsupervised_failed_call_is_counted(place: &Place) {
     let calls: Vec<_> = single.iter().map(|one| one.call.as_deref()).collect();
     assert_eq!(calls, [Some("f"), Some("a")]);
     assert_eq!(single[1].fingerprint, "rate_limit:c");
-    assert_eq!(single[0].kind, Kind::Unknown);
+    assert_eq!(single[0].kind, FailureKind::Unknown);
     sound(&store).await;
 }
 
@@ -280,7 +280,7 @@ pub(super) async fn failure_pages_are_stable(place: &Place) {
     let fails = |number| {
         let mut end = end(&driven, 10, None, None);
         end.number = number;
-        failed(end, Kind::Timeout)
+        failed(end, FailureKind::Timeout)
     };
     // Three entries with the same timestamp from each source, and one before.
     happen(&store, &driven, 1, fails(1)).await;
@@ -318,7 +318,7 @@ pub(super) async fn failure_analytics_survive_pruning(place: &Place) {
     let store = place.open().await;
     for number in [1, 2] {
         let run = run(number);
-        let fails = failed(end(&run, 10, None, None), Kind::Timeout);
+        let fails = failed(end(&run, 10, None, None), FailureKind::Timeout);
         let end = finished(RunOutcome::Failed);
         let append = append(&run, [started(&run), fails, end]);
         store.append(append).await.unwrap();
@@ -334,7 +334,7 @@ pub(super) async fn failure_analytics_survive_pruning(place: &Place) {
 }
 
 pub(super) async fn secrets_are_in_no_message_and_no_prompt(place: &Place) {
-    let redact = PayloadRedactor::new(|value| {
+    let redact = EventPayloadRedactor::new(|value| {
         let text = value.to_string().replace("hunter2", "[REDACTED]");
         *value = serde_json::from_str(&text).unwrap();
     });
@@ -346,7 +346,7 @@ pub(super) async fn secrets_are_in_no_message_and_no_prompt(place: &Place) {
     let run = run(1);
     happen(&store, &run, 0, pipeline_started("/home/me/shop")).await;
     happen(&store, &run, 1, builder_started(&run, "Say hunter2 aloud")).await;
-    let says = failed_saying(end(&run, 1, None, None), Kind::Timeout, "no hunter2");
+    let says = failed_saying(end(&run, 1, None, None), FailureKind::Timeout, "no hunter2");
     happen(&store, &run, 2, says).await;
     let told = told(&store, FailureQuery::default()).await;
     let prompt = &told.by_prompt_pattern[0].pattern.template;

@@ -4,7 +4,7 @@ use std::pin::pin;
 
 use futures_util::future::join_all;
 use futures_util::{Stream, StreamExt};
-use unstuck_store::{LogEntry, LogOffset, Store, StoreError};
+use unstuck_store::{EventLogEntry, EventLogOffset, Store, StoreError};
 
 use super::Place;
 use crate::samples::{append, attempt_started, run, started};
@@ -22,7 +22,7 @@ async fn write(store: &Store, number: u32, attempts: u32) {
 
 /// Returns the offsets of this many next events.
 async fn next(
-    stream: &mut (impl Stream<Item = Result<Vec<LogEntry>, StoreError>> + Unpin),
+    stream: &mut (impl Stream<Item = Result<Vec<EventLogEntry>, StoreError>> + Unpin),
     count: usize,
 ) -> Vec<u64> {
     let mut places = Vec::new();
@@ -52,9 +52,9 @@ pub(super) async fn following_continues_from_an_offset(place: &Place) {
     let attempts = (1..=700).map(|number| attempt_started(&run, number));
     let many = append(&run, [first].into_iter().chain(attempts));
     store.append(many).await.unwrap();
-    let mut all = pin!(store.follow(Some(LogOffset::default())).await.unwrap());
+    let mut all = pin!(store.follow(Some(EventLogOffset::default())).await.unwrap());
     assert_eq!(next(&mut all, 701).await, (1..=701).collect::<Vec<_>>());
-    let mut rest = pin!(store.follow(Some(LogOffset::new(699))).await.unwrap());
+    let mut rest = pin!(store.follow(Some(EventLogOffset::new(699))).await.unwrap());
     assert_eq!(next(&mut rest, 2).await, [700, 701]);
     write(&store, 2, 1).await;
     assert_eq!(next(&mut rest, 2).await, [702, 703]);
@@ -82,8 +82,8 @@ pub(super) async fn many_followers_are_supported(place: &Place) {
     let begin = (0..100).map(|number| {
         let store = &store;
         async move {
-            let after = Some(LogOffset::new(number * 3)).filter(|_| number % 5 > 0);
-            let first = after.map_or(301, LogOffset::number) + 1;
+            let after = Some(EventLogOffset::new(number * 3)).filter(|_| number % 5 > 0);
+            let first = after.map_or(301, EventLogOffset::number) + 1;
             (first, Box::pin(store.follow(after).await.unwrap()))
         }
     });

@@ -1,10 +1,10 @@
 //! Store maintenance.
 
 use unstuck_core::event::RunOutcome;
-use unstuck_core::{Kind, Timestamp};
+use unstuck_core::{FailureKind, Timestamp};
 use unstuck_store::{
-    Append, Dimension, EventFilter, LeaseClaim, MaintenanceReport, MaintenanceTask, RunFilter,
-    StatsQuery, Store, StoreError,
+    EventFilter, LeaseClaim, MaintenanceReport, MaintenanceTask, RunEventBatch, RunFilter,
+    StatisticsDimension, StatsQuery, Store, StoreError,
 };
 
 use super::Place;
@@ -20,13 +20,13 @@ async fn ended(store: &Store, number: u32, seconds: i64, outcome: RunOutcome) {
         succeeded(end(&run, 10, None, None)),
         finished(outcome),
     ];
-    let append = Append::new(run, later(seconds), events);
+    let append = RunEventBatch::new(run, later(seconds), events);
     store.append(append).await.unwrap();
 }
 
 async fn count(store: &Store) -> u64 {
     let query = StatsQuery {
-        group_by: vec![Dimension::Outcome],
+        group_by: vec![StatisticsDimension::Outcome],
         ..StatsQuery::default()
     };
     store.stats(&query).await.unwrap()[0].count
@@ -96,7 +96,7 @@ pub(crate) async fn vacuumed_store_is_smaller_with_equal_content(place: &Place) 
         ended(&store, number, 0, RunOutcome::Succeeded).await;
     }
     let run = run(999);
-    let limited = failed(end(&run, 10, None, None), Kind::RateLimit);
+    let limited = failed(end(&run, 10, None, None), FailureKind::RateLimit);
     store
         .append(append(&run, [started(&run), limited]))
         .await

@@ -5,8 +5,9 @@ use std::time::Duration;
 use serde_json::json;
 use unstuck_core::event::RunId;
 use unstuck_store::{
-    Append, DeliveryResult, DeliveryState, MaintenanceTask, NewOutboxMessage, OUTBOX_CLAIM_TTL,
-    OutboxFilter, OutboxMessage, PayloadRedactor, Store, StoreLocation, StoreOptions,
+    DeliveryResult, DeliveryState, EventPayloadRedactor, MaintenanceTask, NewOutboxMessage,
+    OUTBOX_CLAIM_TTL, OutboxFilter, OutboxMessage, RunEventBatch, Store, StoreLocation,
+    StoreOptions,
 };
 
 use super::Place;
@@ -27,7 +28,7 @@ fn message(group: &str, text: &str, window: Duration) -> NewOutboxMessage {
 
 /// Writes an event of a started run, and a message about it.
 async fn tell(store: &Store, run: &RunId, seconds: i64, message: NewOutboxMessage) {
-    let append = Append::new(run.clone(), later(seconds), [attempt_started(run, 1)]);
+    let append = RunEventBatch::new(run.clone(), later(seconds), [attempt_started(run, 1)]);
     store
         .append(append.with_messages(vec![message]))
         .await
@@ -36,7 +37,7 @@ async fn tell(store: &Store, run: &RunId, seconds: i64, message: NewOutboxMessag
 
 async fn begun(store: &Store, number: u32) -> RunId {
     let run = run(number);
-    let begin = Append::new(run.clone(), later(0), [started(&run)]);
+    let begin = RunEventBatch::new(run.clone(), later(0), [started(&run)]);
     store.append(begin).await.unwrap();
     run
 }
@@ -78,7 +79,7 @@ pub(crate) async fn message_is_written_with_its_event_and_named_after_it(place: 
     let mut second = message("a", "about the second", Duration::ZERO);
     second.event = 1;
     let both = [attempt_started(&run, 1), attempt_started(&run, 2)];
-    let append = Append::new(run.clone(), later(5), both);
+    let append = RunEventBatch::new(run.clone(), later(5), both);
     let outbox = vec![
         message("a", "one", Duration::ZERO),
         message("a", "two", Duration::ZERO),
@@ -102,7 +103,7 @@ pub(crate) async fn message_is_written_with_its_event_and_named_after_it(place: 
 pub(crate) async fn rejected_append_sends_nothing(place: &Place) {
     let store = place.open().await;
     let run = run(1);
-    let append = Append::new(run.clone(), later(0), [attempt_started(&run, 1)]);
+    let append = RunEventBatch::new(run.clone(), later(0), [attempt_started(&run, 1)]);
     let refused = store.append(append.with_messages(vec![message("a", "x", QUIET)]));
     assert!(refused.await.is_err());
     assert_eq!(due(&store, 0).await, []);
@@ -194,7 +195,7 @@ pub(crate) async fn delivered_messages_are_pruned_with_old_runs(place: &Place) {
 }
 
 pub(crate) async fn messages_are_redacted(place: &Place) {
-    let hide = PayloadRedactor::new(|value| {
+    let hide = EventPayloadRedactor::new(|value| {
         if value.get("text").is_some() {
             value["text"] = json!("hidden");
         }

@@ -1,10 +1,10 @@
 //! Paged lists that are read while others write.
 
-use unstuck_core::Kind;
+use unstuck_core::FailureKind;
 use unstuck_core::event::{ApiCallRecord, RunId, RunOutcome};
 use unstuck_core::views::RunStatus;
 use unstuck_store::{
-    Append, EventFilter, EventOrder, MaintenanceReport, MaintenanceTask, RunFilter, Store,
+    EventFilter, EventOrder, MaintenanceReport, MaintenanceTask, RunEventBatch, RunFilter, Store,
 };
 
 use super::Place;
@@ -14,7 +14,7 @@ use crate::samples::{
 };
 
 async fn begin(store: &Store, run: &RunId, second: i64) {
-    let append = Append::new(run.clone(), later(second), [started(run)]);
+    let append = RunEventBatch::new(run.clone(), later(second), [started(run)]);
     store.append(append).await.unwrap();
 }
 
@@ -90,14 +90,17 @@ pub(super) async fn projects_are_summarized(place: &Place) {
     ] {
         let run = run(number);
         let costly = end(&run, 10, Some(0.5), None);
-        let fails = failed(end(&run, 10, Some(0.25), None), Kind::Timeout);
+        let fails = failed(end(&run, 10, Some(0.25), None), FailureKind::Timeout);
         let mut events = vec![started_in(&run, project)];
         if !project.is_empty() {
             events.extend([attempt_started(&run, 1), fails, succeeded(costly)]);
         }
         events.extend(outcome.map(finished));
         let at = later(i64::from(number));
-        store.append(Append::new(run, at, events)).await.unwrap();
+        store
+            .append(RunEventBatch::new(run, at, events))
+            .await
+            .unwrap();
     }
     let of_driven = called(&run(4), "a", 60);
     let of_client = ApiCallRecord {

@@ -1,9 +1,11 @@
 //! Run and event queries.
 
-use unstuck_core::Kind;
+use unstuck_core::FailureKind;
 use unstuck_core::event::{EventRecord, RunId, RunOutcome};
 use unstuck_core::views::{RunStatus, RunSummary};
-use unstuck_store::{Append, EventFilter, EventOrder, EventPage, LogOffset, RunFilter, Store};
+use unstuck_store::{
+    EventFilter, EventLogOffset, EventOrder, EventPage, RunEventBatch, RunFilter, Store,
+};
 
 use super::Place;
 use crate::samples::{
@@ -15,11 +17,11 @@ use crate::samples::{
 async fn filled(place: &Place) -> Store {
     let store = place.open().await;
     let (one, two, three) = (run(1), run(2), run(30));
-    let at = |run: &_, seconds, events| Append {
+    let at = |run: &_, seconds, events| RunEventBatch {
         at: later(seconds),
         ..append(run, events)
     };
-    let limited = failed(end(&one, 100, Some(0.25), None), Kind::RateLimit);
+    let limited = failed(end(&one, 100, Some(0.25), None), FailureKind::RateLimit);
     let worked = succeeded(end(&one, 100, Some(0.5), None));
     let recovered = finished(RunOutcome::Recovered);
     let steps = [
@@ -37,7 +39,7 @@ async fn filled(place: &Place) -> Store {
         at(
             &two,
             3,
-            vec![failed(end(&two, 9, None, None), Kind::CompileError)],
+            vec![failed(end(&two, 9, None, None), FailureKind::CompileError)],
         ),
         at(&two, 4, vec![finished(RunOutcome::Failed)]),
         at(&three, 5, vec![started(&three)]),
@@ -115,7 +117,7 @@ pub(crate) async fn runs_are_listed_newest_first_and_filtered(place: &Place) {
         ),
         (
             RunFilter {
-                kind: Some(Kind::RateLimit),
+                kind: Some(FailureKind::RateLimit),
                 ..all.clone()
             },
             vec![one],
@@ -187,7 +189,7 @@ pub(crate) async fn events_are_filtered(place: &Place) {
     for (filter, expected) in [
         (
             EventFilter {
-                kind: Some(Kind::CompileError),
+                kind: Some(FailureKind::CompileError),
                 ..all.clone()
             },
             1,
@@ -251,7 +253,7 @@ pub(crate) async fn log_can_be_followed_from_an_offset(place: &Place) {
     let mut seen = Vec::new();
     loop {
         let page = store.events(&filter).await.unwrap();
-        filter.after = Some(LogOffset::new(page.last.number()));
+        filter.after = Some(EventLogOffset::new(page.last.number()));
         if page.events.is_empty() {
             break;
         }

@@ -5,8 +5,11 @@ use unstuck_core::escalation::{EscalationAnswer, EscalationDetails};
 use unstuck_core::event::{
     EscalationKind, EscalationOpened, EscalationResolved, Event, RunId, RunOutcome,
 };
-use unstuck_core::{Kind, Timestamp};
-use unstuck_store::{AnswerGuard, Append, EscalationFilter, EscalationStatus, StoreError};
+use unstuck_core::{FailureKind, Timestamp};
+use unstuck_store::{
+    EscalationAnswerPrecondition, EscalationFilter, EscalationStatusFilter, RunEventBatch,
+    StoreError,
+};
 
 use super::Place;
 use crate::samples::{append, finished, later, resumed, run, started, started_in};
@@ -18,7 +21,7 @@ fn question(run: &RunId, number: u32) -> EscalationOpened {
         id: format!("{run}-e{number}"),
         escalation_kind: question,
         trigger: question.trigger().into(),
-        kind: Kind::AuthRequired,
+        kind: FailureKind::AuthRequired,
         reason_code: EscalationReason::Fatal,
         reason: "a person has to log in".into(),
         awaiting: "human".into(),
@@ -37,22 +40,22 @@ pub(crate) fn escalation_opened(run: &RunId, number: u32) -> Event {
     Event::from(Box::new(question(run, number)))
 }
 
-pub(crate) fn answer(run: &RunId, number: u32, who: &str, at: Timestamp) -> Append {
+pub(crate) fn answer(run: &RunId, number: u32, who: &str, at: Timestamp) -> RunEventBatch {
     let resolved = EscalationResolved {
         user: Some(who.into()),
         ..EscalationResolved::answer_to(&question(run, number), EscalationAnswer::Skip)
     };
-    let answers = AnswerGuard {
+    let answers = EscalationAnswerPrecondition {
         escalation: format!("{run}-e{number}"),
         hash: format!("h{number}"),
     };
-    Append::new(run.clone(), at, [Event::from(resolved)]).with_answer_guard(answers)
+    RunEventBatch::new(run.clone(), at, [Event::from(resolved)]).with_answer_guard(answers)
 }
 
 pub(crate) async fn open_escalations_are_listed_newest_first(place: &Place) {
     let store = place.open().await;
     let (one, two) = (run(1), run(2));
-    let at = |append, seconds| Append {
+    let at = |append, seconds| RunEventBatch {
         at: later(seconds),
         ..append
     };
@@ -102,9 +105,9 @@ pub(crate) async fn escalations_are_listed_in_pages(place: &Place) {
     }
     assert_eq!(store.count_open_escalations().await.unwrap(), 2);
     for (standing, order) in [
-        (EscalationStatus::Open, vec![3, 1]),
-        (EscalationStatus::Closed, vec![5, 2, 4]),
-        (EscalationStatus::Any, vec![5, 4, 3, 2, 1]),
+        (EscalationStatusFilter::Open, vec![3, 1]),
+        (EscalationStatusFilter::Closed, vec![5, 2, 4]),
+        (EscalationStatusFilter::Any, vec![5, 4, 3, 2, 1]),
     ] {
         let ids: Vec<_> = order
             .iter()
@@ -189,7 +192,7 @@ pub(crate) async fn answer_is_bound_to_the_shown_request(place: &Place) {
         .await
         .unwrap();
     let mut other = answer(&run, 1, "ann", later(1));
-    other.answer_guard = Some(AnswerGuard {
+    other.answer_guard = Some(EscalationAnswerPrecondition {
         escalation: format!("{run}-e1"),
         hash: "of something else".into(),
     });

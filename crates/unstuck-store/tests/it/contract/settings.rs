@@ -3,7 +3,8 @@
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use unstuck_store::{
-    ExpectedVersion, PayloadRedactor, SettingUpdate, Store, StoreError, StoreOptions, StoredSetting,
+    EventPayloadRedactor, ExpectedVersion, SettingUpdate, Store, StoreError, StoreOptions,
+    StoredSetting,
 };
 
 use super::Place;
@@ -123,7 +124,7 @@ pub(super) async fn every_change_is_recorded(place: &Place) {
 }
 
 pub(super) async fn values_are_redacted(place: &Place) {
-    let redact = PayloadRedactor::new(|value| {
+    let redact = EventPayloadRedactor::new(|value| {
         let text = value.to_string().replace("hunter2", "[REDACTED]");
         *value = serde_json::from_str(&text).unwrap();
     });

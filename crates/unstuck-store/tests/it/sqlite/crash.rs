@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 
-use unstuck_core::Kind;
+use unstuck_core::FailureKind;
 use unstuck_core::event::RunId;
 use unstuck_store::{MaintenanceReport, MaintenanceTask, Store, StoreOptions};
 
@@ -81,7 +81,7 @@ async fn writes(store: Store, number: u32) {
     store.append(append(&run, [started(&run)])).await.unwrap();
     // The process exits by itself if nobody kills it, so that a failing test leaves nothing behind.
     for number in 0..100_000 {
-        let limited = failed(end(&run, 20, Some(0.01), None), Kind::RateLimit);
+        let limited = failed(end(&run, 20, Some(0.01), None), FailureKind::RateLimit);
         let events = append(&run, [attempt_started(&run, number), limited]);
         let kept = store.append(events).await.unwrap();
         let last = kept.last().unwrap();

@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use rusqlite::{Connection, params};
-use unstuck_core::Kind;
+use unstuck_core::FailureKind;
 use unstuck_core::event::{ApiCallOutcome, ApiCallRecord, Event, EventRecord};
 use unstuck_core::views::{FailureAnalytics, RunSummary};
 use unstuck_store::{
-    CallFilter, CostSummary, Dimension, EscalationFilter, EscalationRow, EscalationStatus,
-    FailurePage, FailureQuery, MaintenanceReport, MaintenanceTask, NewOutboxMessage, OutboxFilter,
+    CallFilter, CostSummary, EscalationFilter, EscalationRow, EscalationStatusFilter, FailurePage,
+    FailureQuery, MaintenanceReport, MaintenanceTask, NewOutboxMessage, OutboxFilter,
     OutboxMessage, ProjectSummary, RecoveryStatisticsQuery, RecoveryStatisticsReport, RunFilter,
-    SpendingQuery, StatsQuery, Store, StoredCall,
+    SpendingQuery, StatisticsDimension, StatsQuery, Store, StoredCall,
 };
 
 use super::bare;
@@ -50,7 +50,7 @@ fn old_store() -> (Place, Vec<EventRecord>) {
         .unwrap();
     connection.pragma_update(None, "user_version", 1).unwrap();
     let run = run(1);
-    let limited = failed(end(&run, 200, Some(0.5), None), Kind::RateLimit);
+    let limited = failed(end(&run, 200, Some(0.5), None), FailureKind::RateLimit);
     let events = [
         started(&run),
         limited,
@@ -158,13 +158,13 @@ fn present_store() -> Place {
     let place = Place::new();
     let store = wait(place.open());
     let (driven, client) = (run(1), run(2));
-    let cause = answering(Kind::Timeout, None);
+    let cause = answering(FailureKind::Timeout, None);
     let helped = end(&driven, 10, Some(0.5), Some(cause));
     let events = [
         pipeline_started("/home/me/shop"),
         builder_started(&driven, "Build it"),
         attempt_started(&driven, 1),
-        failed(end(&driven, 10, None, None), Kind::Timeout),
+        failed(end(&driven, 10, None, None), FailureKind::Timeout),
         escalation_opened(&driven, 1),
         escalation_opened(&driven, 2),
         succeeded(helped),
@@ -185,7 +185,7 @@ fn present_store() -> Place {
     wait(store.append(append(&client, events))).unwrap();
     let given_up = |run| ApiCallRecord {
         outcome: ApiCallOutcome::Failed,
-        kind: Some(Kind::RateLimit),
+        kind: Some(FailureKind::RateLimit),
         ..called(run, "a", 2)
     };
     let truncated = ApiCallRecord {
@@ -241,7 +241,7 @@ impl Contents {
             runs,
             recoveries: wait(store.recovery_report(&RecoveryStatisticsQuery::default())).unwrap(),
             escalations: wait(store.escalations(&EscalationFilter {
-                status: EscalationStatus::Any,
+                status: EscalationStatusFilter::Any,
                 ..EscalationFilter::default()
             }))
             .unwrap(),
@@ -284,7 +284,7 @@ fn older_store_is_backed_up_and_migrated() {
     let store = wait(place.open());
     assert_eq!(wait(store.load(&run(1))).unwrap(), recorded);
     let query = StatsQuery {
-        group_by: vec![Dimension::Kind],
+        group_by: vec![StatisticsDimension::Kind],
         ..StatsQuery::default()
     };
     let lines = wait(store.stats(&query)).unwrap();

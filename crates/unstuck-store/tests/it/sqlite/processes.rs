@@ -6,8 +6,8 @@ use std::process::{Child, Command, Stdio};
 
 use futures_util::StreamExt;
 use unstuck_store::{
-    LogEntry, LogOffset, MaintenanceReport, MaintenanceTask, Store, StoreError, StoreLocation,
-    StoreOptions,
+    EventLogEntry, EventLogOffset, MaintenanceReport, MaintenanceTask, Store, StoreError,
+    StoreLocation, StoreOptions,
 };
 
 use crate::contract::{Place, wait};
@@ -85,7 +85,7 @@ fn writes_of_other_processes_are_followed() {
     let shared = run(0);
     let store = wait(place.open());
     wait(store.append(append(&shared, [started(&shared)]))).unwrap();
-    let begin = || async { store.follow(Some(LogOffset::default())).await.unwrap() };
+    let begin = || async { store.follow(Some(EventLogOffset::default())).await.unwrap() };
     let (mut one, mut other) = (Box::pin(wait(begin())), Box::pin(wait(begin())));
     let writer = "sqlite::processes::writes_to_a_shared_run";
     let spawned = |_| {
@@ -95,7 +95,7 @@ fn writes_of_other_processes_are_followed() {
     let writers: Vec<_> = (0..WRITERS).map(spawned).collect();
     let all = (1 + WRITERS * APPENDS) as usize;
     for news in [&mut one, &mut other] {
-        let mut told: Vec<LogEntry> = Vec::new();
+        let mut told: Vec<EventLogEntry> = Vec::new();
         while told.len() < all {
             told.extend(wait(news.next()).unwrap().unwrap());
         }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 use serde::Deserialize;
-use unstuck_core::{Kind, Timestamp};
+use unstuck_core::{FailureKind, Timestamp};
 
 use super::chart::{self, BarRow, ChartPoint, ChartSeries, ChartTone, HeatCell, Unit};
 use super::layout::{self, NavItem, PageFrame};
@@ -171,7 +171,7 @@ fn filters(view: &FailuresPage) -> Markup {
             div class="field" { label for="kind" { "Kind" }
                 select id="kind" name="kind" {
                     option value="" { "All" }
-                    @for kind in Kind::ALL { option value=(kind.name()) selected[asked.kind == kind.name()] { (kind.name()) } }
+                    @for kind in FailureKind::ALL { option value=(kind.name()) selected[asked.kind == kind.name()] { (kind.name()) } }
                 } }
             div class="field" { label for="model" { "Model" }
                 input id="model" name="model" maxlength="200" value=(sanitized_text::one_line(&asked.model, 200)) list="models" placeholder="All";

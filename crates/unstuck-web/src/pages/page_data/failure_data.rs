@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use unstuck_core::{Kind, RecoveryLevel};
+use unstuck_core::{FailureKind, RecoveryLevel};
 use unstuck_store::{
-    Dimension, FailureQuery, Metric, RecoveryStatisticsQuery, StatsQuery, StatsRow,
-    StrategySuccessCount,
+    FailureQuery, OutcomeMetric, RecoveryStatisticsQuery, StatisticsDimension, StatsQuery,
+    StatsRow, StrategySuccessCount,
 };
 
 use super::load_frame;
-use crate::auth::Identity;
+use crate::auth::CallerIdentity;
 use crate::model::ProblemDetails;
 use crate::pages::failures::{
     DailyAttempts, DailyRecoveryTime, FailuresPage, FailuresPageQuery, RecoverySavings,
@@ -25,7 +25,7 @@ const MAX_TOP_ROWS: usize = 12;
 
 pub(in crate::pages) async fn failures(
     web: &WebState,
-    who: &Identity,
+    who: &CallerIdentity,
     asked: FailuresPageQuery,
 ) -> Result<FailuresPage, ProblemDetails> {
     let frame = load_frame(web, who).await?;
@@ -37,7 +37,7 @@ pub(in crate::pages) async fn failures(
         until: None,
         project: project.map(|project| project.root.clone()),
         model: Some(asked.model.clone()).filter(|model| !model.is_empty()),
-        kind: asked.kind.parse::<Kind>().ok(),
+        kind: asked.kind.parse::<FailureKind>().ok(),
         top: Some(MAX_TOP_ROWS),
     };
     let told = web.store().failure_analytics(&query).await?;
@@ -124,8 +124,8 @@ async fn recovery_savings(
     of: &FailureQuery,
 ) -> Result<RecoverySavings, ProblemDetails> {
     let query = StatsQuery {
-        metric: Metric::Runs,
-        group_by: vec![Dimension::Outcome],
+        metric: OutcomeMetric::Runs,
+        group_by: vec![StatisticsDimension::Outcome],
         project: of.project.clone(),
         since: of.since,
         until: of.until,

@@ -6,7 +6,9 @@ use unstuck_core::views::RunStatus;
 
 use super::controls::{Permissions, button, dialog, dialog_button};
 use super::{money, run_tables, sanitized_text};
-use crate::model::{CostEstimateResponse, RetryPrompt, Run, SessionResponse};
+use crate::model::{
+    ExtraCostEstimateResponse, RetryPromptResponse, RunSummaryResponse, SessionResponse,
+};
 
 /// Returns true if the session ended successfully.
 const fn is_finished(it: &SessionResponse) -> bool {
@@ -60,7 +62,11 @@ pub(crate) fn session_buttons(it: &SessionResponse, may: Permissions) -> Markup 
 }
 
 /// Renders the buttons of a run, including those of its session if there is only one.
-pub(crate) fn run_buttons(run: &Run, sessions: &[SessionResponse], may: Permissions) -> Markup {
+pub(crate) fn run_buttons(
+    run: &RunSummaryResponse,
+    sessions: &[SessionResponse],
+    may: Permissions,
+) -> Markup {
     html! {
         div class="actions" {
             @if let [only] = sessions { a class="button" href={ "/sessions/" (only.id) } { "Retry, compare, switch model" } }
@@ -121,7 +127,7 @@ fn dialog_buttons(does: &str, refused: Option<&str>) -> Markup {
 }
 
 /// Renders the form with the prompt of a retry, to read and edit.
-pub(crate) fn retry_form(it: &SessionResponse, prompt: &RetryPrompt) -> Markup {
+pub(crate) fn retry_form(it: &SessionResponse, prompt: &RetryPromptResponse) -> Markup {
     html! {
         form class="stack" data-api={ "/api/sessions/" (it.id) "/retry" } data-base=r#"{"withContext":true}"# data-done="Retry started." {
             p class="small dim" {
@@ -140,7 +146,10 @@ pub(crate) fn retry_form(it: &SessionResponse, prompt: &RetryPrompt) -> Markup {
 }
 
 /// Renders the form of a model switch: both models, the cost and what is preserved.
-pub(crate) fn model_switch_form(it: &SessionResponse, estimate: &CostEstimateResponse) -> Markup {
+pub(crate) fn model_switch_form(
+    it: &SessionResponse,
+    estimate: &ExtraCostEstimateResponse,
+) -> Markup {
     html! {
         form class="stack" data-api={ "/api/sessions/" (it.id) "/escalate" } data-base=r#"{"confirm":true}"# data-done="The session continues with the stronger model." {
             dl class="kv" {

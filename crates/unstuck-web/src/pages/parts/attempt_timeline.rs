@@ -8,8 +8,8 @@ use unstuck_core::{RecoveryLevel, Timestamp};
 use super::icon::Icon;
 use super::{badge, diff, evidence, money, run_tables, sanitized_text, time};
 use crate::model::{
-    ApiCall, AttemptResponse, AttemptTexts, Decision, DiagnosisResponse, ModelSwitchResponse,
-    Repair,
+    ApiCallRecoveryResponse, AttemptResponse, AttemptTexts, Decision, DiagnosisResponse,
+    ModelSwitchEntry, RepairResponse,
 };
 
 /// An attempt with its prompt and output, if loaded.
@@ -163,7 +163,7 @@ fn decision_block(id: &str, decision: &Decision) -> Markup {
 }
 
 /// Renders a model switch as a line.
-pub(crate) fn model_switch(change: &ModelSwitchResponse) -> Markup {
+pub(crate) fn model_switch(change: &ModelSwitchEntry) -> Markup {
     let why = match change.reason.as_str() {
         "manual" => "chosen manually",
         "auto_after_retries" => "retries failed",
@@ -177,7 +177,7 @@ pub(crate) fn model_switch(change: &ModelSwitchResponse) -> Markup {
 }
 
 /// Renders LLM API calls that needed recovery or failed.
-pub(crate) fn api_calls(key: &str, all: &[ApiCall]) -> Markup {
+pub(crate) fn api_calls(key: &str, all: &[ApiCallRecoveryResponse]) -> Markup {
     html! {
         details data-key={ "calls-" (key) } {
             summary { (money::pluralize(all.len() as u64, "API call")) " with failures" }
@@ -203,7 +203,7 @@ pub(crate) fn api_calls(key: &str, all: &[ApiCall]) -> Markup {
     }
 }
 
-fn repair_block(repair: &Repair) -> Markup {
+fn repair_block(repair: &RepairResponse) -> Markup {
     let said = match (repair.succeeded, repair.exit_code, repair.approved) {
         (true, ..) => ("is-ok", Icon::Check, "Repair succeeded"),
         (false, Some(_), _) => ("is-bad", Icon::Cross, "Repair did not help"),

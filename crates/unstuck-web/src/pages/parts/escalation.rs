@@ -7,8 +7,8 @@ use super::controls::{Permissions, dialog_button};
 use super::icon::Icon;
 use super::{badge, evidence, money, sanitized_text, time};
 use crate::model::{
-    AnswerKind, AnswerOption, ChangedSetting, EscalationResponse, PreviewedFile,
-    RepairExecutionConditions, RepairPreview,
+    AnswerOption, EscalationAnswerChoice, EscalationResponse, PreviewedFile,
+    RepairConfinementResponse, RepairPreview, UnapprovedSettingChange,
 };
 
 /// Renders an escalation as a card: what happened, which run, and a link to answer.
@@ -80,7 +80,7 @@ pub(crate) fn escalation_details(asked: &EscalationResponse, now: Timestamp) -> 
 }
 
 /// Renders the project settings that changed since the run began, by key.
-fn changed_settings(changed: &[ChangedSetting]) -> Markup {
+fn changed_settings(changed: &[UnapprovedSettingChange]) -> Markup {
     let value = |text: &Option<String>| {
         text.as_deref().map_or("not set".to_owned(), |text| {
             sanitized_text::one_line(text, 1_000)
@@ -142,8 +142,11 @@ pub(crate) fn answer_buttons(asked: &EscalationResponse, may: Permissions) -> Ma
 }
 
 /// Returns true if the answer can be undone later.
-const fn can_be_undone(answer: AnswerKind) -> bool {
-    !matches!(answer, AnswerKind::Skip | AnswerKind::Abort)
+const fn can_be_undone(answer: EscalationAnswerChoice) -> bool {
+    !matches!(
+        answer,
+        EscalationAnswerChoice::Skip | EscalationAnswerChoice::Abort
+    )
 }
 
 /// Renders the confirmation of an answer that cannot be undone.
@@ -175,7 +178,7 @@ fn safe_hash(asked: &EscalationResponse) -> String {
 fn answer_button(offered: &AnswerOption, likeliest: bool, refused: Option<&str>) -> Markup {
     let class = match (likeliest, offered.answer) {
         (true, _) => "primary",
-        (false, AnswerKind::Abort) => "danger",
+        (false, EscalationAnswerChoice::Abort) => "danger",
         (false, _) => "",
     };
     if !can_be_undone(offered.answer) {
@@ -188,27 +191,27 @@ fn answer_button(offered: &AnswerOption, likeliest: bool, refused: Option<&str>)
 }
 
 /// Returns the button label of an answer.
-pub(crate) const fn answer_label(answer: AnswerKind) -> &'static str {
+pub(crate) const fn answer_label(answer: EscalationAnswerChoice) -> &'static str {
     match answer {
-        AnswerKind::Approve => "Approve",
-        AnswerKind::Reject => "Reject",
-        AnswerKind::Resolve => "Already fixed",
-        AnswerKind::Retry => "Retry",
-        AnswerKind::Escalate => "Use a stronger model",
-        AnswerKind::Skip => "Skip",
-        AnswerKind::Abort => "Abort the run",
+        EscalationAnswerChoice::Approve => "Approve",
+        EscalationAnswerChoice::Reject => "Reject",
+        EscalationAnswerChoice::Resolve => "Already fixed",
+        EscalationAnswerChoice::Retry => "Retry",
+        EscalationAnswerChoice::Escalate => "Use a stronger model",
+        EscalationAnswerChoice::Skip => "Skip",
+        EscalationAnswerChoice::Abort => "Abort the run",
     }
 }
 
-const fn answer_wire_name(answer: AnswerKind) -> &'static str {
+const fn answer_wire_name(answer: EscalationAnswerChoice) -> &'static str {
     match answer {
-        AnswerKind::Approve => "approve",
-        AnswerKind::Reject => "reject",
-        AnswerKind::Resolve => "resolve",
-        AnswerKind::Retry => "retry",
-        AnswerKind::Escalate => "escalate",
-        AnswerKind::Skip => "skip",
-        AnswerKind::Abort => "abort",
+        EscalationAnswerChoice::Approve => "approve",
+        EscalationAnswerChoice::Reject => "reject",
+        EscalationAnswerChoice::Resolve => "resolve",
+        EscalationAnswerChoice::Retry => "retry",
+        EscalationAnswerChoice::Escalate => "escalate",
+        EscalationAnswerChoice::Skip => "skip",
+        EscalationAnswerChoice::Abort => "abort",
     }
 }
 
@@ -274,7 +277,7 @@ pub(crate) fn preview_button(asked: &EscalationResponse, may: Permissions) -> Ma
 }
 
 /// Renders the conditions under which a proposed command would run.
-fn execution_conditions(conditions: &RepairExecutionConditions) -> Markup {
+fn execution_conditions(conditions: &RepairConfinementResponse) -> Markup {
     let class = if conditions.sandbox == "full" {
         ""
     } else {

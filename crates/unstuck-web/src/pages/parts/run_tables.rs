@@ -5,7 +5,7 @@ use unstuck_core::views::RunStatus;
 use unstuck_core::{RunId, Timestamp};
 
 use super::{badge, money, sanitized_text, time};
-use crate::model::{Run, SessionResponse};
+use crate::model::{RunSummaryResponse, SessionResponse};
 use crate::pages::chart::{self, LastAttemptState};
 
 /// Maximum length of a command or task in a line.
@@ -143,7 +143,7 @@ pub(crate) fn truncation_note(shown: usize, all: usize) -> Markup {
 }
 
 /// Renders a table of runs.
-pub(crate) fn run_table(caption: &str, all: &[Run], now: Timestamp) -> Markup {
+pub(crate) fn run_table(caption: &str, all: &[RunSummaryResponse], now: Timestamp) -> Markup {
     html! {
         div class="card flush" {
             table class="table folds lined" {
@@ -180,7 +180,7 @@ pub(crate) fn run_table(caption: &str, all: &[Run], now: Timestamp) -> Markup {
 }
 
 /// Returns the title of a run: its task, else its command.
-pub(crate) fn run_title(run: &Run) -> String {
+pub(crate) fn run_title(run: &RunSummaryResponse) -> String {
     match &run.task {
         Some(task) => sanitized_text::one_line(task, MAX_TITLE),
         None if run.gateway_client().is_some() => client_title(run.gateway_client()),

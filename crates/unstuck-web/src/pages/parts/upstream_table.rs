@@ -7,7 +7,7 @@ use unstuck_core::Timestamp;
 
 use super::icon::Icon;
 use super::{badge, money, run_tables, sanitized_text, time};
-use crate::model::{LimitWindow, UpstreamStatus};
+use crate::model::{RemainingQuotaResponse, UpstreamStatus};
 use crate::pages::chart;
 
 /// Renders the lanes as a table.
@@ -71,7 +71,7 @@ fn lane_limits(lane: &UpstreamStatus, now: Timestamp) -> Markup {
         ("input", &lane.input_tokens),
         ("output", &lane.output_tokens),
     ];
-    let known: Vec<(&str, &LimitWindow)> = windows
+    let known: Vec<(&str, &RemainingQuotaResponse)> = windows
         .into_iter()
         .filter_map(|(name, window)| Some((name, window.as_ref()?)))
         .collect();

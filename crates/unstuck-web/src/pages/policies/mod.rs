@@ -7,12 +7,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use unstuck_core::failure::Category;
 use unstuck_core::knowledge::{AttemptChange, RecoveryKnowledge};
-use unstuck_core::{Kind, RetryPolicy};
+use unstuck_core::{FailureKind, RetryPolicy};
 
 use super::layout::{self, NavItem, PageFrame};
 use super::parts::controls::{button, dialog_button};
 use super::parts::{empty_state, money, sanitized_text, time};
-use crate::model::{EffectivePolicy, PolicyOrigin, ProjectResponse};
+use crate::model::{EffectiveRetryPolicy, PolicyOrigin, ProjectResponse};
 
 /// Query parameters of the page.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -36,7 +36,7 @@ pub(crate) struct PoliciesPage {
     /// Project whose policy is shown; `None` for the default.
     pub(crate) project: Option<ProjectResponse>,
     /// Effective policy.
-    pub(crate) effective: EffectivePolicy,
+    pub(crate) effective: EffectiveRetryPolicy,
     /// Unsaved policy of the form if it differs, or the reason why it is invalid.
     pub(crate) draft: Option<Result<RetryPolicy, String>>,
     /// Policy templates.
@@ -312,7 +312,7 @@ fn choice(name: &str, label: &str, all: &[&str], wire: &Value) -> Markup {
 }
 
 fn retryable_kinds(policy: &RetryPolicy, refused: Option<&str>) -> Markup {
-    let transient = Kind::ALL
+    let transient = FailureKind::ALL
         .iter()
         .filter(|kind| kind.category() == Category::Transient);
     html! {
@@ -328,7 +328,7 @@ fn retryable_kinds(policy: &RetryPolicy, refused: Option<&str>) -> Markup {
     }
 }
 
-fn origin_label(kept: &EffectivePolicy) -> &'static str {
+fn origin_label(kept: &EffectiveRetryPolicy) -> &'static str {
     match kept.origin {
         PolicyOrigin::Set => "set here",
         PolicyOrigin::Configured => "configured",
@@ -392,7 +392,7 @@ fn describe_model_switch(policy: &RetryPolicy) -> String {
 }
 
 /// Returns the kinds of failure whose strategies include a model switch.
-fn kinds_with_model_switch() -> Vec<Kind> {
+fn kinds_with_model_switch() -> Vec<FailureKind> {
     let playbook = RecoveryKnowledge::built_in();
     let changes = |id: &str| {
         let strategy = playbook.strategy(id);
@@ -402,11 +402,11 @@ fn kinds_with_model_switch() -> Vec<Kind> {
                 .any(|one| matches!(one, AttemptChange::Model(_)))
         })
     };
-    let has_way = |kind: &Kind| {
+    let has_way = |kind: &FailureKind| {
         let known = playbook.kind(*kind);
         known.is_some_and(|known| known.chain.iter().any(|link| changes(&link.strategy)))
     };
-    Kind::ALL.iter().copied().filter(has_way).collect()
+    FailureKind::ALL.iter().copied().filter(has_way).collect()
 }
 
 fn templates(view: &PoliciesPage) -> Markup {
@@ -490,7 +490,7 @@ mod tests {
             critical.contains("After 2 failed retries, the session switches to a stronger model")
         );
         let kinds = kinds_with_model_switch();
-        assert!(!kinds.is_empty() && kinds.len() < Kind::ALL.len());
+        assert!(!kinds.is_empty() && kinds.len() < FailureKind::ALL.len());
         assert!(critical.contains(kinds[0].name()), "{critical}");
     }
 }

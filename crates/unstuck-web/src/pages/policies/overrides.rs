@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use serde_json::Value;
-use unstuck_core::{Kind, RetryPolicy};
+use unstuck_core::{FailureKind, RetryPolicy};
 
 use crate::pages::parts::sanitized_text;
 
@@ -85,7 +85,7 @@ fn add_row_control(table: &str, what: &str) -> Markup {
             div class="field" {
                 label for=(field) { (label) }
                 @if table == "kinds" {
-                    select id=(field) { @for kind in Kind::ALL { option { (kind.name()) } } }
+                    select id=(field) { @for kind in FailureKind::ALL { option { (kind.name()) } } }
                 } @else {
                     input id=(field) maxlength="80" placeholder="Bash";
                 }
@@ -97,7 +97,7 @@ fn add_row_control(table: &str, what: &str) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use unstuck_core::decision::PolicyOverride;
+    use unstuck_core::decision::RetryPolicyOverride;
 
     use super::*;
 
@@ -107,7 +107,7 @@ mod tests {
         let all = r#"{"kinds": {"timeout": {"maxRetries": 5, "backoffBase": 2, "backoffMultiplier": 3, "maxBackoff": 60,
             "curve": "linear", "jitter": "none", "timeoutMultiplier": 2}}}"#;
         let policy = RetryPolicy::from_json(all).unwrap();
-        let PolicyOverride {
+        let RetryPolicyOverride {
             max_retries,
             backoff_base,
             backoff_multiplier,
@@ -115,7 +115,7 @@ mod tests {
             curve,
             jitter,
             timeout_multiplier,
-        } = policy.kinds[&Kind::Timeout];
+        } = policy.kinds[&FailureKind::Timeout];
         assert!(max_retries.is_some() && backoff_base.is_some() && backoff_multiplier.is_some());
         assert!(max_backoff.is_some() && curve.is_some() && jitter.is_some());
         assert!(timeout_multiplier.is_some());

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use unstuck_core::diagnosis::RetryAfterSource;
-use unstuck_core::views::{RunStatus, SessionStatus};
-use unstuck_core::{Kind, RecoveryLevel, Timestamp};
+use unstuck_core::views::{RunStatus, SessionStatusSummary};
+use unstuck_core::{FailureKind, RecoveryLevel, Timestamp};
 
 use crate::model::*;
 use crate::pages::layout::PageFrame;
@@ -24,11 +24,11 @@ fn before(seconds: u64) -> Timestamp {
     NOW.before(Duration::from_secs(seconds))
 }
 
-fn state(state: RunStatus) -> SessionStatus {
+fn state(state: RunStatus) -> SessionStatusSummary {
     let waits = state == RunStatus::Waiting;
-    SessionStatus {
+    SessionStatusSummary {
         state,
-        reason: Some(Kind::RateLimit),
+        reason: Some(FailureKind::RateLimit),
         until: waits.then(|| after(42)),
         source: waits.then_some(RetryAfterSource::Header),
         next: None,
@@ -70,7 +70,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
         }
     }
 
-    pub(super) fn run(&self, id: &str, status: RunStatus) -> Run {
+    pub(super) fn run(&self, id: &str, status: RunStatus) -> RunSummaryResponse {
         let ended = matches!(
             status,
             RunStatus::Succeeded
@@ -78,7 +78,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
                 | RunStatus::Failed
                 | RunStatus::Interrupted
         );
-        Run {
+        RunSummaryResponse {
             id: self.id(id),
             project: self.s("/home/me/shop"),
             project_id: self.id("3f9a1c07be52"),
@@ -92,7 +92,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
             status,
             state: state(status),
             supervised: !ended,
-            kind: Some(Kind::RateLimit),
+            kind: Some(FailureKind::RateLimit),
             recovery_level: Some(RecoveryLevel::Alternative),
             started: before(1_260),
             updated: before(20),
@@ -136,7 +136,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
             error_count: 2,
             retry_count: 2,
             is_hiccup: false,
-            last_error: Some(Kind::RateLimit),
+            last_error: Some(FailureKind::RateLimit),
             recovery_level: Some(RecoveryLevel::Alternative),
             cost_usd: Some(0.4231),
             unknown_price: 0,
@@ -144,9 +144,9 @@ impl<F: Fn(&str) -> String> Sample<F> {
             conversation: self.o("5f0c"),
             timeout_ms: Some(1_200_000),
             reason: run.reason,
-            retries: vec![RetrySummary {
+            retries: vec![RetryHistoryEntry {
                 attempt_number: 1,
-                error: Kind::Timeout,
+                error: FailureKind::Timeout,
                 error_message: self.s("timed out"),
                 timestamp: before(400),
                 delay_ms: 2_000,
@@ -156,8 +156,8 @@ impl<F: Fn(&str) -> String> Sample<F> {
         }
     }
 
-    fn model_change(&self) -> ModelSwitchResponse {
-        ModelSwitchResponse {
+    fn model_change(&self) -> ModelSwitchEntry {
+        ModelSwitchEntry {
             from_model: self.s("claude-haiku-5"),
             to_model: self.s("claude-sonnet-5-5"),
             reason: self.s("auto_after_retries"),
@@ -182,14 +182,14 @@ impl<F: Fn(&str) -> String> Sample<F> {
             project: self.s("/home/me/shop"),
             project_id: self.id("3f9a1c07be52"),
             role: self.o("tester"),
-            kind: Kind::LockfileDrift,
+            kind: FailureKind::LockfileDrift,
             activity: self.s("running the tests of the checkout"),
             evidence: self.s("npm error `npm ci` can only install packages when your package.json and package-lock.json are in sync"),
             reason: self.s("Lockfile out of sync: `npm install --package-lock-only` may fix it; approval required."),
             prior_attempts: vec![PriorAttempt { action: self.s("retry unchanged after 2 s"), failure_reason: self.s("failed the same way") }],
-            settings: vec![ChangedSetting { key: self.s("role.builder.command"), before: self.o("[\"make\"]"), after: self.o("[\"make\", \"-B\"]") }],
+            settings: vec![UnapprovedSettingChange { key: self.s("role.builder.command"), before: self.o("[\"make\"]"), after: self.o("[\"make\", \"-B\"]") }],
             command: self.o("npm install --package-lock-only"),
-            conditions: Some(RepairExecutionConditions {
+            conditions: Some(RepairConfinementResponse {
                 sandbox: self.s("partial"),
                 missing: vec![self.s("this kernel has no Landlock")],
                 network: true,
@@ -201,16 +201,16 @@ impl<F: Fn(&str) -> String> Sample<F> {
             can_preview: true,
             preview_needs_network: true,
             answers: vec![
-                offered(AnswerKind::Approve, "run `npm install --package-lock-only` once, then retry", None),
-                offered(AnswerKind::Reject, "retry without running it", None),
-                offered(AnswerKind::Resolve, "retry; you fixed it manually", None),
-                offered(AnswerKind::Retry, "retry with your message", None),
-                offered(AnswerKind::Escalate, "retry with claude-opus-5 (about $1.20 more)", Some(1.2)),
-                offered(AnswerKind::Skip, "skip tester and continue without it", None),
-                offered(AnswerKind::Abort, "abort the run", None),
+                offered(EscalationAnswerChoice::Approve, "run `npm install --package-lock-only` once, then retry", None),
+                offered(EscalationAnswerChoice::Reject, "retry without running it", None),
+                offered(EscalationAnswerChoice::Resolve, "retry; you fixed it manually", None),
+                offered(EscalationAnswerChoice::Retry, "retry with your message", None),
+                offered(EscalationAnswerChoice::Escalate, "retry with claude-opus-5 (about $1.20 more)", Some(1.2)),
+                offered(EscalationAnswerChoice::Skip, "skip tester and continue without it", None),
+                offered(EscalationAnswerChoice::Abort, "abort the run", None),
             ],
             created: before(600),
-            deadline: Some(AnswerDeadline { at: after(3_000), answer: AnswerKind::Abort }),
+            deadline: Some(AnswerDeadline { at: after(3_000), answer: EscalationAnswerChoice::Abort }),
             fingerprint: self.s("7b1c"),
             hash: self.s("00ff00ff00ff00ff"),
             outcome: None,
@@ -218,7 +218,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
     }
 
     pub(super) fn answered(&self, id: &str) -> EscalationResponse {
-        let how = Resolution {
+        let how = EscalationResolution {
             by: self.s("human"),
             method: self.s("approve"),
             user: self.o("ada"),
@@ -234,8 +234,8 @@ impl<F: Fn(&str) -> String> Sample<F> {
         }
     }
 
-    pub(super) fn estimate(&self) -> CostEstimateResponse {
-        CostEstimateResponse {
+    pub(super) fn estimate(&self) -> ExtraCostEstimateResponse {
+        ExtraCostEstimateResponse {
             from_model: self.o("claude-sonnet-5-5"),
             to_model: self.o("claude-opus-5"),
             usd: Some(1.2),
@@ -245,8 +245,8 @@ impl<F: Fn(&str) -> String> Sample<F> {
         }
     }
 
-    pub(super) fn prompt(&self) -> RetryPrompt {
-        RetryPrompt {
+    pub(super) fn prompt(&self) -> RetryPromptResponse {
+        RetryPromptResponse {
             prompt: self.s("The last attempt failed.\n\nError: tests failed"),
             original: self.s("fix the failing tests"),
             continues: true,
@@ -289,7 +289,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
             command: self.words(&["claude", "-p", "fix the failing tests"]),
             model: self.o("claude-sonnet-5-5"),
             recovers_from: (number > 1).then(|| PrecedingFailure {
-                kind: Kind::FormatValidation,
+                kind: FailureKind::FormatValidation,
                 level: RecoveryLevel::Alternative,
                 strategy: self.o("simplify_prompt"),
             }),
@@ -327,14 +327,14 @@ impl<F: Fn(&str) -> String> Sample<F> {
             } else {
                 Vec::new()
             },
-            wait: failed.then(|| AttemptWait {
+            wait: failed.then(|| NextAttemptWait {
                 reread: None,
                 until: if number == 2 { after(42) } else { before(300) },
                 reason: self.s("a rate limit"),
                 stated: true,
             }),
             escalation: (number == 2).then(|| self.id("q1")),
-            resolution: (number == 2).then(|| Resolution {
+            resolution: (number == 2).then(|| EscalationResolution {
                 by: self.s("human"),
                 method: self.s("retry"),
                 user: self.o("ada"),
@@ -351,7 +351,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
 
     fn diagnosis(&self) -> DiagnosisResponse {
         DiagnosisResponse {
-            kind: Kind::FormatValidation,
+            kind: FailureKind::FormatValidation,
             layer: self.s("agent"),
             level: Some(RecoveryLevel::Alternative),
             confidence: 0.92,
@@ -382,16 +382,16 @@ impl<F: Fn(&str) -> String> Sample<F> {
         }
     }
 
-    fn call(&self) -> ApiCall {
-        ApiCall {
+    fn call(&self) -> ApiCallRecoveryResponse {
+        ApiCallRecoveryResponse {
             id: self.id("c81"),
-            api_attempts: vec![ApiAttempt {
+            api_attempts: vec![FailedApiAttemptResponse {
                 at: before(520),
                 number: 1,
                 upstream: self.s("anthropic"),
                 model: self.o("claude-sonnet-5-5"),
                 status: Some(529),
-                kind: Kind::ServerOverloaded,
+                kind: FailureKind::ServerOverloaded,
                 message: self.s("Overloaded"),
                 reason: self.s("Server overloaded: retrying in 1.2 s (0 s of 30 min)."),
                 fallback: self.o("bedrock"),
@@ -408,8 +408,8 @@ impl<F: Fn(&str) -> String> Sample<F> {
         }
     }
 
-    fn repair(&self) -> Repair {
-        Repair {
+    fn repair(&self) -> RepairResponse {
+        RepairResponse {
             id: self.id("r1"),
             command: self.s("npm ci"),
             working_dir: self.o("web"),
@@ -461,7 +461,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
             at: before(600 - seq * 40),
             event: self.s(name),
             session: Some(self.id("k3v9x0m2qa-1")),
-            kind: Some(Kind::FormatValidation),
+            kind: Some(FailureKind::FormatValidation),
             data,
         }
     }
@@ -483,7 +483,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
 
     fn lane(&self, upstream: &str, breaker: &str) -> UpstreamStatus {
         let window = |limit: u64, remaining| {
-            Some(LimitWindow {
+            Some(RemainingQuotaResponse {
                 limit: Some(limit),
                 remaining,
                 reset: after(31),

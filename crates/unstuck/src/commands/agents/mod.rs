@@ -8,7 +8,7 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use unstuck_core::agent::{Agent, AgentCommandInputs, PromptChannel};
-use unstuck_core::decision::RetryCapability;
+use unstuck_core::decision::RetryChangeCapability;
 
 use crate::agent_installation::{self, AgentInstallation, AgentVersion};
 use crate::config::Config;
@@ -104,7 +104,7 @@ impl<'a> AgentEntry<'a> {
         Ok(agents.into_iter().zip(installed).map(with).collect())
     }
 
-    fn has_capability(&self, capability: RetryCapability) -> bool {
+    fn has_capability(&self, capability: RetryChangeCapability) -> bool {
         let can = self.agent.call_capabilities(&AgentCommandInputs::default());
         can.has(capability)
     }
@@ -142,8 +142,8 @@ impl<'a> AgentEntry<'a> {
             facts.push("placeholders");
         }
         for (capability, fact) in [
-            (RetryCapability::Resume, "resumes"),
-            (RetryCapability::Model, "model"),
+            (RetryChangeCapability::Resume, "resumes"),
+            (RetryChangeCapability::Model, "model"),
         ] {
             facts.extend(self.has_capability(capability).then_some(fact));
         }
@@ -197,8 +197,8 @@ impl<'a> AgentEntry<'a> {
                 PromptChannel::Argument => "argument",
                 PromptChannel::File => "file",
             },
-            "resumes": self.has_capability(RetryCapability::Resume),
-            "model": self.has_capability(RetryCapability::Model),
+            "resumes": self.has_capability(RetryChangeCapability::Resume),
+            "model": self.has_capability(RetryChangeCapability::Model),
             "tools": self.agent.supports_tools(&[]),
         })
     }

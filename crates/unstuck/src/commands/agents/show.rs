@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::Result;
 use serde_json::{Value, json};
 use unstuck_core::agent::{AgentCommandInputs, BuiltCommand, ConversationStart, PromptChannel};
-use unstuck_core::decision::RetryCapability;
+use unstuck_core::decision::RetryChangeCapability;
 use unstuck_core::recovery_plan::shell_quote;
 
 use super::{AgentEntry, AgentInstallation, AgentVersion};
@@ -30,7 +30,7 @@ impl AgentEntry<'_> {
             command,
             prompt: PROMPT,
             prompt_file: Some(PROMPT_FILE),
-            model: can(RetryCapability::Model).then_some("MODEL"),
+            model: can(RetryChangeCapability::Model).then_some("MODEL"),
             session: ConversationStart::New {
                 id: Some("SESSION"),
             },
@@ -38,7 +38,7 @@ impl AgentEntry<'_> {
             args: &[],
         };
         let mut calls = vec![("called", self.agent.build_command(&first)?)];
-        if can(RetryCapability::Resume) {
+        if can(RetryChangeCapability::Resume) {
             let session = ConversationStart::Resume {
                 id: "SESSION",
                 message: MESSAGE,

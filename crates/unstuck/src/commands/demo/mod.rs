@@ -25,7 +25,7 @@ use clap::Args;
 use unstuck_core::agent::Agents;
 use unstuck_core::event::RunOutcome;
 use unstuck_core::{EventRecord, SessionState};
-use unstuck_faults::{FaultServer, Script};
+use unstuck_faults::{FaultScript, FaultServer};
 use unstuck_run::runner::{OutputChannel, RunResult, SessionReporter};
 use unstuck_store::StoreLocation;
 
@@ -204,7 +204,7 @@ impl<'a> DemoRunner<'a> {
 
 /// Checks that a loopback server can be reached before the demo starts.
 fn check_loopback() -> Result<()> {
-    let server = FaultServer::start(Script::default()).map_err(loopback_error)?;
+    let server = FaultServer::start(FaultScript::default()).map_err(loopback_error)?;
     TcpStream::connect((Ipv4Addr::LOCALHOST, server.port())).map_err(loopback_error)?;
     Ok(())
 }

@@ -10,9 +10,9 @@ use unstuck_core::agent::{AgentDefinition, Agents};
 use unstuck_core::decision::template;
 use unstuck_core::event::RunOutcome;
 use unstuck_core::{RetryPolicy, duration};
-use unstuck_faults::{Reply, Script, ScriptStep};
+use unstuck_faults::{FaultScript, FaultScriptReply, FaultScriptStep};
 use unstuck_run::answer_expectations::AnswerExpectations;
-use unstuck_run::runner::{AttemptOptions, RunRequest};
+use unstuck_run::runner::{RunAttemptOptions, RunRequest};
 
 /// Argument that starts the program as the demo agent.
 pub(super) const DEMO_AGENT_ARG: &str = "__demo-agent";
@@ -56,14 +56,14 @@ pub(super) struct DemoScene {
     /// Overrides of the policy `standard`.
     policy: Value,
     #[serde(rename = "step")]
-    steps: Vec<ScriptStep>,
+    steps: Vec<FaultScriptStep>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SceneFile {
     scene: Vec<DemoScene>,
-    afterwards: Vec<ScriptStep>,
+    afterwards: Vec<FaultScriptStep>,
 }
 
 fn parse_scenes() -> Result<SceneFile> {
@@ -76,9 +76,9 @@ pub(super) fn all_scenes() -> Result<Vec<DemoScene>> {
 }
 
 /// Returns the script for a run that is resumed after the demo.
-pub(super) fn script_after_demo() -> Result<Script> {
+pub(super) fn script_after_demo() -> Result<FaultScript> {
     let steps = parse_scenes()?.afterwards.into_iter();
-    Ok(steps.fold(Script::default(), Script::with_step))
+    Ok(steps.fold(FaultScript::default(), FaultScript::with_step))
 }
 
 /// Returns the built-in agents plus the demo agent at this path.
@@ -100,9 +100,9 @@ impl DemoScene {
     }
 
     /// Returns the script of the API.
-    pub(super) fn script(&self, pace: DemoSpeed) -> Script {
+    pub(super) fn script(&self, pace: DemoSpeed) -> FaultScript {
         let steps = self.steps.iter().cloned();
-        steps.fold(Script::default(), |script, step| match pace {
+        steps.fold(FaultScript::default(), |script, step| match pace {
             DemoSpeed::Normal => script.with_step(step),
             DemoSpeed::Fast => script.with_step(without_delay(step)),
         })
@@ -128,13 +128,13 @@ impl DemoScene {
             origins: [("policy".to_owned(), "the demo".to_owned())].into(),
             timeout: self.timeout(pace)?,
             idle_timeout: None,
-            options: AttemptOptions {
+            options: RunAttemptOptions {
                 expect: AnswerExpectations {
                     sections: self.sections.clone(),
                     not_empty: true,
                     ..AnswerExpectations::default()
                 },
-                ..AttemptOptions::default()
+                ..RunAttemptOptions::default()
             },
         })
     }
@@ -163,10 +163,10 @@ impl DemoScene {
 }
 
 /// Removes the delays from a step.
-fn without_delay(mut step: ScriptStep) -> ScriptStep {
+fn without_delay(mut step: FaultScriptStep) -> FaultScriptStep {
     match &mut step.reply {
-        Reply::Answer(answer) => answer.delay = Duration::ZERO,
-        Reply::RateLimit { retry_after } => *retry_after = Some(FAST_RETRY_AFTER),
+        FaultScriptReply::Answer(answer) => answer.delay = Duration::ZERO,
+        FaultScriptReply::RateLimit { retry_after } => *retry_after = Some(FAST_RETRY_AFTER),
         _ => {}
     }
     step
@@ -195,17 +195,18 @@ mod tests {
 
     #[test]
     fn demo_agent_supports_prompt_and_model_changes_under_any_program_name() {
-        use unstuck_core::agent::Invocation;
-        use unstuck_core::decision::RetryCapability;
+        use unstuck_core::agent::ParsedAgentCommandLine;
+        use unstuck_core::decision::RetryChangeCapability;
 
         let program = Path::new("/opt/unstuck-2");
         let agents = demo_agents(program).unwrap();
         let scene = all_scenes().unwrap().remove(0);
         let request = scene.request(program, "http://x".into(), program, DemoSpeed::Fast);
         let command = request.unwrap().command;
-        let invocation = Invocation::parse(agents.recognize(&command).unwrap(), &command);
+        let invocation =
+            ParsedAgentCommandLine::parse(agents.recognize(&command).unwrap(), &command);
         let can = invocation.capabilities();
-        assert!(can.has(RetryCapability::Prompt) && can.has(RetryCapability::Model));
+        assert!(can.has(RetryChangeCapability::Prompt) && can.has(RetryChangeCapability::Model));
         assert_eq!(invocation.model(), Some("claude-sonnet-5-5"));
     }
 }

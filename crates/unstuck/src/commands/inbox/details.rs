@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::Result;
 use unstuck_core::Timestamp;
 use unstuck_core::command_policy::{sanitize, sanitize_command};
-use unstuck_core::decision::{ConcreteAttemptChange, CostEstimate, EstimatedAmount};
+use unstuck_core::decision::{ConcreteAttemptChange, CostEstimate, PossiblyUnknownAmount};
 use unstuck_core::duration::HumanDuration;
 use unstuck_core::escalation::offered_options;
 use unstuck_store::EscalationRow;
@@ -143,8 +143,8 @@ fn proposal(question: &EscalationRow) -> Option<String> {
 
 fn cost_text(cost: &CostEstimate) -> String {
     match &cost.amount {
-        EstimatedAmount::Known(usd) => format!("about ${usd:.2} more: {}", cost.formula),
-        EstimatedAmount::Unknown { why } => format!("unknown: {why}"),
+        PossiblyUnknownAmount::Known(usd) => format!("about ${usd:.2} more: {}", cost.formula),
+        PossiblyUnknownAmount::Unknown { why } => format!("unknown: {why}"),
     }
 }
 

@@ -4,10 +4,10 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use unstuck_core::decision::{CostEstimate, RereadCost};
 use unstuck_core::escalation::{
-    EscalationAnswer, EscalationDeadline, PriorAttempt, offered_options,
+    EscalationAnswer, EscalationDeadline, EscalationPriorAttempt, offered_options,
 };
 use unstuck_core::project_settings_snapshot::ProjectSettingChange;
-use unstuck_core::{Kind, Timestamp};
+use unstuck_core::{FailureKind, Timestamp};
 use unstuck_store::EscalationRow;
 
 use crate::command_context::CommandContext;
@@ -23,11 +23,11 @@ pub(super) struct EscalationJson<'a> {
     project: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     role: Option<&'a str>,
-    kind: Kind,
+    kind: FailureKind,
     activity: &'a str,
     evidence: &'a str,
     reason: &'a str,
-    prior_attempts: &'a [PriorAttempt],
+    prior_attempts: &'a [EscalationPriorAttempt],
     /// Settings in the project's files that changed since the run began.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     settings: &'a [ProjectSettingChange],

@@ -8,7 +8,7 @@ use serde::Serialize;
 use unstuck_core::Timestamp;
 use unstuck_core::command_policy::sanitize;
 use unstuck_core::escalation::EscalationAnswer;
-use unstuck_store::{EscalationFilter, EscalationRow, EscalationStatus};
+use unstuck_store::{EscalationFilter, EscalationRow, EscalationStatusFilter};
 
 use super::json::EscalationJson;
 use super::text_list::headline;
@@ -130,7 +130,7 @@ fn print_closed(
     let filter = EscalationFilter {
         run: Some(question.run.clone()),
         prefix: Some(question.request.id.clone()),
-        status: EscalationStatus::Any,
+        status: EscalationStatusFilter::Any,
         ..EscalationFilter::default()
     };
     let found = escalation_answers::open_escalations(&filter, session)?;

@@ -15,7 +15,7 @@ use anyhow::Result;
 use clap::Args;
 use unstuck_core::duration;
 use unstuck_repair::preview::{
-    CrashedApplyOutcome, Preview, PreviewApplyReport, PreviewReport, PreviewStore,
+    Preview, PreviewApplyReport, PreviewCrashRecoveryOutcome, PreviewReport, PreviewStore,
 };
 use unstuck_run::nested_run_detection::detect_nested_run;
 
@@ -268,13 +268,13 @@ fn recover_previews(previews: &PreviewStore) -> Result<()> {
             abbreviate_home(&settled.project.display().to_string()),
         );
         let told = match settled.outcome {
-            CrashedApplyOutcome::Finished => {
+            PreviewCrashRecoveryOutcome::Finished => {
                 format!("applying preview {id} to {project} was interrupted; completed now")
             }
-            CrashedApplyOutcome::RolledBack => format!(
+            PreviewCrashRecoveryOutcome::RolledBack => format!(
                 "applying preview {id} to {project} was interrupted; rolled back, the preview is kept"
             ),
-            CrashedApplyOutcome::Conflicted(left) => format!(
+            PreviewCrashRecoveryOutcome::Conflicted(left) => format!(
                 "applying preview {id} to {project} was interrupted, and the project has changed since; check {}",
                 left.join(", ")
             ),

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use tokio::sync::watch;
-use unstuck_config::Origin;
+use unstuck_config::ConfigValueOrigin;
 use unstuck_core::command_policy::DEFAULT_TIMEOUT_SECONDS;
-use unstuck_repair::environment::RepairEnvironment;
+use unstuck_repair::environment::RepairEnvironmentVariables;
 use unstuck_repair::preview::{Preview, PreviewLimits, PreviewStore};
 use unstuck_repair::project_dir::{ProjectRoot, RepairWorkingDir};
 use unstuck_repair::sandbox::NetworkAccess;
-use unstuck_run::process::{ReaperProgram, StopRequest};
+use unstuck_run::process::{AttemptStopRequest, ReaperProgram};
 use unstuck_run::repair_execution::{PreviewJob, RepairExecutor};
 
 use super::{CommandProposal, PreviewArgs, ProposalLookup, errors, progress, terminal_prompt};
@@ -110,7 +110,7 @@ impl PreviewRequest {
             bounds: PreviewLimits::default(),
         };
         async_runtime::block_on(async {
-            let (stop, stopped) = watch::channel(StopRequest::Continue);
+            let (stop, stopped) = watch::channel(AttemptStopRequest::Continue);
             run_supervision::listen(stop, None)?;
             let state = state_dir(session.store);
             let temporary = std::env::temp_dir();
@@ -134,9 +134,9 @@ impl PreviewRequest {
     }
 
     /// Returns the environment variables of the command.
-    fn environment(&self) -> RepairEnvironment {
+    fn environment(&self) -> RepairEnvironmentVariables {
         let owner = environment_variables::all().map(|(name, value)| (name.into(), value.into()));
-        let rebuilt = RepairEnvironment::from_owner(owner, self.root.path(), &[]);
+        let rebuilt = RepairEnvironmentVariables::from_owner(owner, self.root.path(), &[]);
         match self.network {
             NetworkAccess::On => rebuilt,
             NetworkAccess::Off => NO_RETRIES
@@ -152,9 +152,9 @@ fn owner_allows_network(config: &Config) -> bool {
     let projects = config.project_recovery().map(|project| &project.files);
     let is_projects = |path: &PathBuf| projects.is_some_and(|files| files.contains(path));
     let by_owner = match config.origin("recovery.network") {
-        Some(Origin::File { path, .. }) => !is_projects(&path),
-        Some(Origin::Named(_)) => true,
-        Some(Origin::BuiltIn) | None => false,
+        Some(ConfigValueOrigin::File { path, .. }) => !is_projects(&path),
+        Some(ConfigValueOrigin::Named(_)) => true,
+        Some(ConfigValueOrigin::BuiltIn) | None => false,
     };
     said && by_owner
 }

@@ -9,7 +9,7 @@ use unstuck_core::duration::HumanDuration;
 use unstuck_core::recovery_plan::shell_quote;
 use unstuck_core::repair::needs_network;
 use unstuck_repair::preview::{
-    FileChangeCounts, PreviewReport, PreviewReportRow, PreviewRowChange, grouped_number,
+    FileChangeCounts, PreviewFileChangeKind, PreviewReport, PreviewReportRow, grouped_number,
 };
 
 use super::PreviewOutcome;
@@ -156,9 +156,9 @@ fn print_failure_hint(report: &PreviewReport, out: &mut Output) -> Result<()> {
 
 fn row(row: &PreviewReportRow, width: usize, out: &mut Output) -> Result<()> {
     let style = match row.change {
-        PreviewRowChange::Add => GREEN,
-        PreviewRowChange::Delete => RED,
-        PreviewRowChange::Change | PreviewRowChange::Mixed => YELLOW,
+        PreviewFileChangeKind::Add => GREEN,
+        PreviewFileChangeKind::Delete => RED,
+        PreviewFileChangeKind::Change | PreviewFileChangeKind::Mixed => YELLOW,
     };
     let line = format!(
         "{style}{:<6}{style:#}  {:<width$}  {DIM}{}{DIM:#}",

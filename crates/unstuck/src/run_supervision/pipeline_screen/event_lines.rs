@@ -10,10 +10,10 @@ use unstuck_core::event::{
     IterationFinished, IterationStarted, RoleInstance, RunFinished, RunOutcome, RunResumed,
     SessionFinished, SessionId,
 };
-use unstuck_core::pipeline::{NextPipelineStep, Pipeline};
+use unstuck_core::pipeline::{NextPipelineStep, PipelineState};
 use unstuck_core::recovery_plan::PromptNoteTemplates;
 use unstuck_core::views::{RunProjection, SessionSummary};
-use unstuck_core::{EventRecord, Kind, Timestamp};
+use unstuck_core::{EventRecord, FailureKind, Timestamp};
 use unstuck_run::run_dir;
 
 use super::next_attempt_summary;
@@ -139,13 +139,13 @@ impl PipelineEventLines {
 }
 
 /// Returns the display name of a role instance.
-pub(super) fn part_label(part: &RoleInstance, pipeline: &Pipeline) -> String {
+pub(super) fn part_label(part: &RoleInstance, pipeline: &PipelineState) -> String {
     let role = pipeline.role(&part.role);
     part.display_name(role.map_or(1, |role| role.instances))
 }
 
 /// Lists the reused outputs and the roles that start.
-fn reused_line(events: &[EventRecord], pipeline: &Pipeline) -> Option<String> {
+fn reused_line(events: &[EventRecord], pipeline: &PipelineState) -> Option<String> {
     // Outputs reused from an earlier run may belong to roles that are not selected in this one.
     let mut done: Vec<_> = events.iter().filter_map(reused_session).collect();
     done.extend(pipeline.completed_roles());
@@ -186,7 +186,7 @@ fn source_run(recorded: &EventRecord) -> Option<&str> {
 }
 
 /// Renders the remaining wait of a resumed session.
-fn remaining_wait_line(session: &SessionSummary, pipeline: &Pipeline) -> Option<String> {
+fn remaining_wait_line(session: &SessionSummary, pipeline: &PipelineState) -> Option<String> {
     let (part, until) = (session.part.as_ref()?, session.until?);
     let current = part.iteration == pipeline.iteration();
     current.then(|| {
@@ -199,7 +199,7 @@ fn remaining_wait_line(session: &SessionSummary, pipeline: &Pipeline) -> Option<
 struct EventLineContext<'a> {
     story: &'a PipelineEventLines,
     run: &'a RunProjection,
-    pipeline: &'a Pipeline,
+    pipeline: &'a PipelineState,
     columns: Option<usize>,
 }
 
@@ -354,9 +354,9 @@ impl EventLineContext<'_> {
             None => {}
         }
         let before = match kind {
-            Kind::None => format!("{before} → {YELLOW}failed{YELLOW:#}"),
+            FailureKind::None => format!("{before} → {YELLOW}failed{YELLOW:#}"),
             // Some agents report a timeout by their exit code.
-            Kind::Timeout => {
+            FailureKind::Timeout => {
                 let allowed = self.allowed_time(&end.session);
                 format!("{before}{allowed} → {YELLOW}{kind}{YELLOW:#}")
             }
@@ -565,7 +565,12 @@ fn timeout_text(millis: Option<u64>) -> String {
 
 /// Describes how a child ended, if its output does not tell.
 fn exit_text(attempt: &AttemptFailed) -> String {
-    let said_little = [Kind::EmptyOutput, Kind::CliCrash, Kind::Unknown, Kind::None];
+    let said_little = [
+        FailureKind::EmptyOutput,
+        FailureKind::CliCrash,
+        FailureKind::Unknown,
+        FailureKind::None,
+    ];
     match (attempt.end.exit_code, attempt.end.signal) {
         _ if !said_little.contains(&attempt.diagnosis.kind) => String::new(),
         (_, Some(signal)) => format!(" (killed by signal {signal})"),

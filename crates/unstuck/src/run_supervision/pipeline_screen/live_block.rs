@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use unstuck_core::Timestamp;
 use unstuck_core::duration::HumanDuration;
-use unstuck_core::event::{RoleInstance, RoleStarted, SessionId};
-use unstuck_core::pipeline::Pipeline;
+use unstuck_core::event::{RecordedRoleSettings, RoleInstance, SessionId};
+use unstuck_core::pipeline::PipelineState;
 use unstuck_core::views::{RunProjection, RunStatus, SessionSummary};
 use unstuck_run::runner::SessionWait;
 
@@ -90,7 +90,7 @@ impl BlockRow {
 /// Returns the unfinished sessions of this iteration with their role instances.
 fn open_sessions<'a>(
     run: &'a RunProjection,
-    pipeline: &'a Pipeline,
+    pipeline: &'a PipelineState,
 ) -> impl Iterator<Item = (&'a SessionSummary, &'a RoleInstance)> {
     let sessions = run
         .sessions
@@ -103,8 +103,8 @@ fn open_sessions<'a>(
 /// Returns the pending roles whose dependencies are all done or active, each with the active ones.
 fn next_roles<'a>(
     run: &'a RunProjection,
-    pipeline: &'a Pipeline,
-) -> impl Iterator<Item = (&'a RoleStarted, Vec<&'a str>)> {
+    pipeline: &'a PipelineState,
+) -> impl Iterator<Item = (&'a RecordedRoleSettings, Vec<&'a str>)> {
     let working: Vec<&str> = open_sessions(run, pipeline)
         .map(|(_, part)| &*part.role)
         .collect();
@@ -175,7 +175,7 @@ fn agent_and_model(session: &SessionSummary) -> String {
     known.map(String::as_str).collect::<Vec<_>>().join("/")
 }
 
-fn pending_row(role: &RoleStarted, after: &[&str]) -> BlockRow {
+fn pending_row(role: &RecordedRoleSettings, after: &[&str]) -> BlockRow {
     BlockRow {
         style: DIM,
         symbol: '○',
@@ -191,7 +191,7 @@ fn pending_row(role: &RoleStarted, after: &[&str]) -> BlockRow {
 
 fn totals_line(
     run: &RunProjection,
-    pipeline: &Pipeline,
+    pipeline: &PipelineState,
     held_calls: &BTreeMap<SessionId, SessionWait>,
     now: Timestamp,
     since: Timestamp,

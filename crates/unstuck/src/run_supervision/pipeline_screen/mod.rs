@@ -12,7 +12,7 @@ use unstuck_core::event::{Event, RoleInstance, SessionId};
 use unstuck_core::recovery_plan::PromptNoteTemplates;
 use unstuck_core::views::RunProjection;
 use unstuck_core::{EventRecord, SessionState, Timestamp};
-use unstuck_run::runner::{OutputChannel, RunReporter, SessionWait};
+use unstuck_run::runner::{OutputChannel, PipelineReporter, SessionWait};
 
 use self::event_lines::PipelineEventLines;
 use self::prefixed_output::PrefixedOutput;
@@ -113,7 +113,7 @@ fn wrap_to_terminal(lines: Vec<String>) -> Vec<String> {
     lines.into_iter().map(fit).collect()
 }
 
-impl RunReporter for PipelineScreen {
+impl PipelineReporter for PipelineScreen {
     fn output(&mut self, part: &RoleInstance, channel: OutputChannel, bytes: &[u8]) {
         if self.verbosity == Verbosity::WithAgentOutput {
             let lines = self.agent_output.complete_lines(part, channel, bytes);

@@ -145,10 +145,10 @@ fn cost_text(cost: Option<&CostEstimate>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unstuck_core::decision::{EstimatedAmount, RandomDraw};
-    use unstuck_core::{Kind, Timestamp};
+    use unstuck_core::decision::{PossiblyUnknownAmount, RandomDraw};
+    use unstuck_core::{FailureKind, Timestamp};
 
-    fn decided(kind: Kind, action: RecoveryAction) -> Decision {
+    fn decided(kind: FailureKind, action: RecoveryAction) -> Decision {
         Decision {
             kind,
             level: None,
@@ -172,7 +172,7 @@ mod tests {
         let delay = Duration::from_secs(seconds);
         let until = Timestamp::from_seconds(0).after(delay);
         decided(
-            Kind::Timeout,
+            FailureKind::Timeout,
             RecoveryAction::Change {
                 changes,
                 delay,
@@ -184,7 +184,10 @@ mod tests {
     fn again(seconds: u64) -> Decision {
         let delay = Duration::from_secs(seconds);
         let until = Timestamp::from_seconds(0).after(delay);
-        decided(Kind::RateLimit, RecoveryAction::Retry { delay, until })
+        decided(
+            FailureKind::RateLimit,
+            RecoveryAction::Retry { delay, until },
+        )
     }
 
     fn told(decision: &Decision) -> String {
@@ -215,7 +218,7 @@ mod tests {
         };
         let dearer = Decision {
             cost: Some(CostEstimate {
-                amount: EstimatedAmount::Known(0.142),
+                amount: PossiblyUnknownAmount::Known(0.142),
                 formula: String::new(),
             }),
             ..change(

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use unstuck_core::event::RoleInstance;
-use unstuck_core::pipeline::Pipeline;
+use unstuck_core::pipeline::PipelineState;
 use unstuck_core::views::RunProjection;
 use unstuck_run::runner::OutputChannel;
 
@@ -17,7 +17,7 @@ const MAX_LINE: usize = 64 * 1024;
 /// Assembles the chunks written by agents into whole lines.
 #[derive(Debug, Default)]
 pub(super) struct PrefixedOutput {
-    pipeline: Option<Pipeline>,
+    pipeline: Option<PipelineState>,
     /// Unfinished last line per instance, of standard output and of standard error.
     partial_lines: BTreeMap<RoleInstance, [Vec<u8>; 2]>,
 }

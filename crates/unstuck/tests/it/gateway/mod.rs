@@ -15,7 +15,7 @@ use std::process::{Child, ChildStdout, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use unstuck_faults::{FaultServer, Script};
+use unstuck_faults::{FaultScript, FaultServer};
 
 use crate::Place;
 
@@ -25,7 +25,7 @@ const QUICK: &str =
 
 /// Starts an API that plays a script.
 pub(crate) fn api(script: &str) -> FaultServer {
-    let script: Script = script.parse().unwrap();
+    let script: FaultScript = script.parse().unwrap();
     FaultServer::start(script).unwrap()
 }
 

@@ -7,14 +7,14 @@ use unstuck_core::decision::template;
 use unstuck_core::knowledge::{
     AttemptChange, ConversationMode, RecoveryKnowledge, StrategyChainEntry,
 };
-use unstuck_core::{Category, FailureLayer, Kind, RecoveryLevel};
+use unstuck_core::{Category, FailureKind, FailureLayer, RecoveryLevel};
 
 use super::project;
 use crate::Place;
 
 /// An agent's way to show a kind: its standard output, standard error and exit code.
 struct Shown {
-    kind: Kind,
+    kind: FailureKind,
     stdout: &'static str,
     stderr: &'static str,
     code: i32,
@@ -22,7 +22,7 @@ struct Shown {
     expects: &'static str,
 }
 
-const fn says(kind: Kind, stderr: &'static str) -> Shown {
+const fn says(kind: FailureKind, stderr: &'static str) -> Shown {
     Shown {
         kind,
         stdout: "I have begun.",
@@ -32,7 +32,7 @@ const fn says(kind: Kind, stderr: &'static str) -> Shown {
     }
 }
 
-const fn answers(kind: Kind, stdout: &'static str, expects: &'static str) -> Shown {
+const fn answers(kind: FailureKind, stdout: &'static str, expects: &'static str) -> Shown {
     Shown {
         kind,
         stdout,
@@ -44,169 +44,187 @@ const fn answers(kind: Kind, stdout: &'static str, expects: &'static str) -> Sho
 
 /// A failure for each kind.
 const SHOWN: &[Shown] = &[
-    says(Kind::RateLimit, "429 Too Many Requests: slow down"),
+    says(FailureKind::RateLimit, "429 Too Many Requests: slow down"),
     says(
-        Kind::RateLimitTimed,
+        FailureKind::RateLimitTimed,
         "You have hit your usage limit. Try again in 0 minutes 1 second.",
     ),
     says(
-        Kind::ServerOverloaded,
+        FailureKind::ServerOverloaded,
         r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
     ),
-    says(Kind::ServerError, "API Error: 500 internal server error"),
+    says(
+        FailureKind::ServerError,
+        "API Error: 500 internal server error",
+    ),
     Shown {
         code: 124,
-        ..says(Kind::Timeout, "")
+        ..says(FailureKind::Timeout, "")
     },
     says(
-        Kind::NetworkError,
+        FailureKind::NetworkError,
         "Error: connect ECONNREFUSED 10.0.0.7:443",
     ),
     says(
-        Kind::LockHeld,
+        FailureKind::LockHeld,
         "E: Could not get lock /var/lib/apt/lists/lock. It is held by process 4121 (apt)",
     ),
     says(
-        Kind::ContextLimit,
+        FailureKind::ContextLimit,
         "Error: prompt is too long: 214000 tokens > 200000 maximum",
     ),
     says(
-        Kind::ContentFilter,
+        FailureKind::ContentFilter,
         "Error: the response was blocked by the content filter",
     ),
     says(
-        Kind::InvalidRequest,
+        FailureKind::InvalidRequest,
         r#"{"type":"error","error":{"type":"invalid_request_error","message":"messages.3: tool_use ids must be unique"}}"#,
     ),
     says(
-        Kind::ModelNotFound,
+        FailureKind::ModelNotFound,
         r#"{"error":{"code":"model_not_found","message":"The model `nimbus-9` does not exist"}}"#,
     ),
     says(
-        Kind::CliCrash,
+        FailureKind::CliCrash,
         "thread 'main' panicked at src/agent.rs:17:5:\nindex out of bounds",
     ),
     says(
-        Kind::JsonParseError,
+        FailureKind::JsonParseError,
         "json.decoder.JSONDecodeError: Expecting ',' delimiter: line 4 column 2 (char 61)",
     ),
-    answers(Kind::EmptyOutput, "", ""),
+    answers(FailureKind::EmptyOutput, "", ""),
     answers(
-        Kind::FormatValidation,
+        FailureKind::FormatValidation,
         "It is seven.",
         "expect.match = '(?i)answer: \\d+|fine'",
     ),
     answers(
-        Kind::MissingSections,
+        FailureKind::MissingSections,
         "# Summary\nAll well.",
         "expect.sections = [\"# Findings\"]",
     ),
     answers(
-        Kind::DiffParseError,
+        FailureKind::DiffParseError,
         "I changed the file as you asked.",
         "expect.diff = true",
     ),
     says(
-        Kind::ContextError,
+        FailureKind::ContextError,
         "error: missing placeholder 'design' in reviewer.md",
     ),
-    says(Kind::Stuck, "agent is stuck: loop detected, stopping"),
-    says(Kind::StepLimit, "Error: Reached max turns (3)"),
     says(
-        Kind::CommandNotFound,
+        FailureKind::Stuck,
+        "agent is stuck: loop detected, stopping",
+    ),
+    says(FailureKind::StepLimit, "Error: Reached max turns (3)"),
+    says(
+        FailureKind::CommandNotFound,
         "nohup: failed to run command 'ninja': No such file or directory",
     ),
-    says(Kind::ToolNotFound, "Error: unknown tool: edit_notebook"),
     says(
-        Kind::PermissionDenied,
+        FailureKind::ToolNotFound,
+        "Error: unknown tool: edit_notebook",
+    ),
+    says(
+        FailureKind::PermissionDenied,
         "mkdir: cannot create directory '/opt/site': Permission denied",
     ),
     says(
-        Kind::FileNotFound,
+        FailureKind::FileNotFound,
         "cat: notes/plan.md: No such file or directory",
     ),
     says(
-        Kind::InvalidArguments,
+        FailureKind::InvalidArguments,
         "error: unrecognized arguments: --colour",
     ),
     says(
-        Kind::SyntaxError,
+        FailureKind::SyntaxError,
         "  File \"<string>\", line 1\nSyntaxError: unterminated string literal",
     ),
-    says(Kind::InputRequired, "EOFError: EOF when reading a line"),
-    says(Kind::DiskFull, "write error: No space left on device"),
     says(
-        Kind::OutOfMemory,
+        FailureKind::InputRequired,
+        "EOFError: EOF when reading a line",
+    ),
+    says(
+        FailureKind::DiskFull,
+        "write error: No space left on device",
+    ),
+    says(
+        FailureKind::OutOfMemory,
         "java.lang.OutOfMemoryError: Java heap space",
     ),
     says(
-        Kind::OsLimit,
+        FailureKind::OsLimit,
         "OSError: [Errno 24] Too many open files: 'a.csv'",
     ),
     says(
-        Kind::PortInUse,
+        FailureKind::PortInUse,
         "Error: listen EADDRINUSE: address already in use :::5173",
     ),
     says(
-        Kind::ResourceConflict,
+        FailureKind::ResourceConflict,
         "fatal: a branch named 'topic/search' already exists",
     ),
     says(
-        Kind::ServiceDown,
+        FailureKind::ServiceDown,
         "Cannot connect to the Docker daemon at unix:///run/docker.sock. Is the docker daemon running?",
     ),
     says(
-        Kind::MissingDependency,
+        FailureKind::MissingDependency,
         "ModuleNotFoundError: No module named 'orjson'",
     ),
     says(
-        Kind::DependencyConflict,
+        FailureKind::DependencyConflict,
         "npm error ERESOLVE unable to resolve dependency tree",
     ),
     says(
-        Kind::LockfileDrift,
+        FailureKind::LockfileDrift,
         "error: the lock file Cargo.lock needs to be updated but --locked was passed to prevent this",
     ),
     says(
-        Kind::StaleBuild,
+        FailureKind::StaleBuild,
         "RuntimeError: Bad magic number in .pyc file",
     ),
     says(
-        Kind::MigrationNeeded,
+        FailureKind::MigrationNeeded,
         "FAILED: Target database is not up to date.",
     ),
     says(
-        Kind::ConfigError,
+        FailureKind::ConfigError,
         "Error: failed to load the configuration file: TOML parse error at line 3",
     ),
-    says(Kind::AuthRequired, "Not logged in · Please run /login"),
     says(
-        Kind::AuthExpired,
+        FailureKind::AuthRequired,
+        "Not logged in · Please run /login",
+    ),
+    says(
+        FailureKind::AuthExpired,
         "OAuth token has expired. Please obtain a new token.",
     ),
     says(
-        Kind::QuotaExhausted,
+        FailureKind::QuotaExhausted,
         "Your credit balance is too low to access the API.",
     ),
-    says(Kind::CliNotFound, "Error: spawn codex ENOENT"),
+    says(FailureKind::CliNotFound, "Error: spawn codex ENOENT"),
     says(
-        Kind::CertificateError,
+        FailureKind::CertificateError,
         "curl: (60) SSL certificate problem: certificate has expired",
     ),
     says(
-        Kind::TestFailure,
+        FailureKind::TestFailure,
         "FAILED tests/test_shop.py::test_total - assert 3 == 4\n1 failed in 0.02s",
     ),
     says(
-        Kind::CompileError,
+        FailureKind::CompileError,
         "error[E0308]: mismatched types\nerror: could not compile `shop`",
     ),
     says(
-        Kind::VcsConflict,
+        FailureKind::VcsConflict,
         "error: Your local changes to the following files would be overwritten by merge: a.rs",
     ),
-    says(Kind::Unknown, "it did not go well"),
-    answers(Kind::None, "All fine.", ""),
+    says(FailureKind::Unknown, "it did not go well"),
+    answers(FailureKind::None, "All fine.", ""),
 ];
 
 /// Number of stated resets that are waited for, each for the stated time.
@@ -229,13 +247,13 @@ enum Fails {
 }
 
 /// Returns the history that the knowledge base implies for a role played by a plain program.
-fn implied(kind: Kind, fails: Fails) -> Story {
+fn implied(kind: FailureKind, fails: Fails) -> Story {
     let playbook = RecoveryKnowledge::built_in();
     let file = playbook.kind(kind).unwrap();
     let policy = template("pipeline").unwrap();
     let retries = file.layer_defaults(FailureLayer::Agent).retries;
     let most = match kind {
-        Kind::RateLimitTimed => RESETS,
+        FailureKind::RateLimitTimed => RESETS,
         _ => retries
             .unwrap_or(policy.max_retries)
             .min(policy.max_retries),
@@ -305,10 +323,10 @@ fn is_possible(playbook: &RecoveryKnowledge, link: &StrategyChainEntry) -> bool 
 fn script(shown: &Shown, fails: Fails) -> String {
     let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
     let fine = match shown.kind {
-        Kind::DiffParseError => {
+        FailureKind::DiffParseError => {
             r"printf 'diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n'"
         }
-        Kind::MissingSections => r"printf '# Findings\nnone\n'",
+        FailureKind::MissingSections => r"printf '# Findings\nnone\n'",
         _ => "echo fine",
     };
     let enough = match fails {
@@ -392,7 +410,7 @@ fn compare(fails: Fails) -> Place {
         "{:<20} {:>8}  {:<15} decisions\n",
         "kind", "attempts", "outcome"
     );
-    for kind in Kind::ALL {
+    for kind in FailureKind::ALL {
         let (story, found) = &happened[kind.name()];
         let wanted = implied(*kind, fails);
         table.push_str(&format!(

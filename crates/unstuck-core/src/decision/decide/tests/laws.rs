@@ -4,10 +4,10 @@ use proptest::prelude::*;
 use proptest::strategy::Strategy as Strategy_;
 
 use super::*;
-use crate::decision::{PolicyOverride, SeededRng, templates};
+use crate::decision::{RetryPolicyOverride, SeededRng, templates};
 
 fn any_world() -> impl Strategy_<Value = World> {
-    let kinds = proptest::sample::select(Kind::ALL.to_vec());
+    let kinds = proptest::sample::select(FailureKind::ALL.to_vec());
     let layers = proptest::sample::select(vec![
         FailureLayer::Api,
         FailureLayer::Tool,
@@ -24,9 +24,9 @@ fn any_world() -> impl Strategy_<Value = World> {
             world.diagnosis.retry_after = stated.map(Duration::from_secs);
             world.draw = RandomDraw(draw);
             if let Some(retries) = granted {
-                let one = PolicyOverride {
+                let one = RetryPolicyOverride {
                     max_retries: Some(retries),
-                    ..PolicyOverride::default()
+                    ..RetryPolicyOverride::default()
                 };
                 world.policy.kinds.insert(kind, one);
             }
@@ -47,7 +47,7 @@ proptest! {
     #[test]
     fn selection_contains_the_chosen_action(mut world in any_world()) {
         for decision in world.run() {
-            let Selection { eligible, chosen, probability } = &decision.selection;
+            let RecoveryActionSelection { eligible, chosen, probability } = &decision.selection;
             prop_assert_eq!(eligible.iter().filter(|one| one.action == *chosen).count(), 1);
             prop_assert_eq!(*probability, 1.0);
             if let RecoveryAction::Escalate { why: EscalationReason::Exhausted, .. } = decision.action {
@@ -105,8 +105,8 @@ proptest! {
     fn failures_of_changing_kinds_end_too(mut world in any_world(), seed in any::<u64>()) {
         let mut dice = SeededRng::seeded(seed);
         for _ in 0..300 {
-            let pick = usize::try_from(dice.next_draw().0 % Kind::ALL.len() as u64).unwrap();
-            world.diagnosis.kind = Kind::ALL[pick];
+            let pick = usize::try_from(dice.next_draw().0 % FailureKind::ALL.len() as u64).unwrap();
+            world.diagnosis.kind = FailureKind::ALL[pick];
             world.draw = dice.next_draw();
             let decision = world.decide();
             if !world.fails_again_after(&decision) {

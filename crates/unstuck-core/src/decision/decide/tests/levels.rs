@@ -6,7 +6,7 @@ use crate::knowledge::DiagnosisKnowledge;
 /// S0-28, S4-03, S0-12, S0-08: three retries (four executions) with growing delays, then the chain, then an escalation.
 #[test]
 fn a_transient_failure_is_retried_three_times_then_the_chain_is_tried_then_it_escalates() {
-    let mut world = World::new(Kind::ServerError, FailureLayer::Api);
+    let mut world = World::new(FailureKind::ServerError, FailureLayer::Api);
     let decisions = world.run();
     let wanted = [
         "same",
@@ -24,7 +24,7 @@ fn a_transient_failure_is_retried_three_times_then_the_chain_is_tried_then_it_es
 /// Retries that a gateway has used up are not repeated: only a strategy with changes is tried.
 #[test]
 fn retries_made_elsewhere_are_not_repeated() {
-    let mut world = World::new(Kind::ServerError, FailureLayer::Agent).with_chain(&[
+    let mut world = World::new(FailureKind::ServerError, FailureLayer::Agent).with_chain(&[
         ("retry_later", 0.9, None),
         (
             "simplify",
@@ -45,7 +45,7 @@ fn retries_made_elsewhere_are_not_repeated() {
 /// each step.
 #[test]
 fn a_systematic_failure_without_strategies_escalates_with_reasons() {
-    let mut world = World::new(Kind::CliCrash, FailureLayer::Agent);
+    let mut world = World::new(FailureKind::CliCrash, FailureLayer::Agent);
     world.policy.max_retries = 5;
     world.knowledge.chain.pop();
     let decisions = world.run();
@@ -79,7 +79,11 @@ fn a_systematic_failure_without_strategies_escalates_with_reasons() {
 /// S0-13, S0-11: a fatal failure escalates at once, without a retry.
 #[test]
 fn a_fatal_failure_escalates_at_once() {
-    for kind in [Kind::AuthExpired, Kind::QuotaExhausted, Kind::CliNotFound] {
+    for kind in [
+        FailureKind::AuthExpired,
+        FailureKind::QuotaExhausted,
+        FailureKind::CliNotFound,
+    ] {
         let decisions = World::new(kind, FailureLayer::Agent).run();
         assert_eq!(story(&decisions), ["escalate"]);
         assert!(matches!(
@@ -96,9 +100,9 @@ fn a_fatal_failure_escalates_at_once() {
 #[test]
 fn code_and_none_have_no_level() {
     for (kind, why) in [
-        (Kind::TestFailure, NoRecoveryReason::Code),
-        (Kind::CompileError, NoRecoveryReason::Code),
-        (Kind::None, NoRecoveryReason::NotAFailure),
+        (FailureKind::TestFailure, NoRecoveryReason::Code),
+        (FailureKind::CompileError, NoRecoveryReason::Code),
+        (FailureKind::None, NoRecoveryReason::NotAFailure),
     ] {
         let decision = World::new(kind, FailureLayer::Infra).decide();
         assert_eq!(decision.level, None);
@@ -109,7 +113,7 @@ fn code_and_none_have_no_level() {
 /// S1-15, S1-21: an unknown failure gets one plain retry, then an escalation.
 #[test]
 fn an_unknown_failure_is_retried_once() {
-    let mut world = World::new(Kind::Unknown, FailureLayer::Agent);
+    let mut world = World::new(FailureKind::Unknown, FailureLayer::Agent);
     assert_eq!(story(&world.run()), ["same", "escalate"]);
 }
 
@@ -123,9 +127,11 @@ fn an_unknown_failure_of_an_api_call_is_retried_three_times() {
             (FailureLayer::Agent, 1),
             (FailureLayer::Infra, 1),
         ] {
-            let mut world = World::new(Kind::Unknown, layer);
+            let mut world = World::new(FailureKind::Unknown, layer);
             world.policy = exact(policy);
-            world.knowledge = DiagnosisKnowledge::built_in().kind(Kind::Unknown).clone();
+            world.knowledge = DiagnosisKnowledge::built_in()
+                .kind(FailureKind::Unknown)
+                .clone();
             let told = story(&world.run());
             let same = told.iter().filter(|level| *level == "same");
             assert_eq!(same.count(), retries, "{policy} {layer:?}: {told:?}");
@@ -135,9 +141,9 @@ fn an_unknown_failure_of_an_api_call_is_retried_three_times() {
 
 #[test]
 fn an_operation_with_possible_effects_is_not_simply_retried() {
-    let world = World::new(Kind::Unknown, FailureLayer::Tool);
+    let world = World::new(FailureKind::Unknown, FailureLayer::Tool);
     let situation = DecisionInput {
-        repeatable: Repeatable::Unsafe,
+        repeatable: OperationRepeatability::Unsafe,
         ..world.situation()
     };
     let decision = decide(&situation, world.draw);
@@ -153,7 +159,7 @@ fn an_operation_with_possible_effects_is_not_simply_retried() {
 /// S4-05: with retries switched off, every failure is returned unchanged.
 #[test]
 fn the_policy_off_returns_every_failure() {
-    let mut world = World::new(Kind::RateLimit, FailureLayer::Api);
+    let mut world = World::new(FailureKind::RateLimit, FailureLayer::Api);
     world.policy = exact("off");
     let decision = world.decide();
     let why = NoRecoveryReason::PolicyOff;
@@ -163,13 +169,13 @@ fn the_policy_off_returns_every_failure() {
 
 #[test]
 fn strategies_without_the_needed_capability_are_skipped() {
-    let world = World::new(Kind::StaleBuild, FailureLayer::Infra).with_chain(&[
+    let world = World::new(FailureKind::StaleBuild, FailureLayer::Infra).with_chain(&[
         ("rebuild", 0.9, Some(AttemptChange::Repair)),
         ("steps", 0.8, None),
         ("ask_user", 0.5, None),
     ]);
     let situation = DecisionInput {
-        capabilities: RetryCapabilities::NONE.with(RetryCapability::Prompt),
+        capabilities: RetryCapabilities::NONE.with(RetryChangeCapability::Prompt),
         ..world.situation()
     };
     let decision = decide(&situation, world.draw);
@@ -187,7 +193,7 @@ fn strategies_without_the_needed_capability_are_skipped() {
 
 #[test]
 fn each_reason_is_one_plain_sentence() {
-    let mut world = World::new(Kind::RateLimit, FailureLayer::Api);
+    let mut world = World::new(FailureKind::RateLimit, FailureLayer::Api);
     world.knowledge.title = "Rate limited".into();
     world.diagnosis.retry_after = Some(Duration::from_secs(12));
     let first = world.decide();
@@ -204,16 +210,20 @@ fn each_reason_is_one_plain_sentence() {
 /// S4-25: every retry can be reported as it happens.
 #[test]
 fn each_decision_can_be_reported_as_a_retry_attempt() {
-    let world = World::new(Kind::RateLimit, FailureLayer::Api);
+    let world = World::new(FailureKind::RateLimit, FailureLayer::Api);
     let told = world.decide().to_retry_attempt(1, "Too many requests");
     assert_eq!((told.attempt_number, told.delay_ms), (1, 1000));
-    assert_eq!(told.error, Kind::RateLimit);
+    assert_eq!(told.error, FailureKind::RateLimit);
     assert!(!told.succeeded);
 }
 
 #[test]
 fn a_decision_round_trips_through_json() {
-    for kind in [Kind::RateLimit, Kind::CliCrash, Kind::AuthExpired] {
+    for kind in [
+        FailureKind::RateLimit,
+        FailureKind::CliCrash,
+        FailureKind::AuthExpired,
+    ] {
         let decision = World::new(kind, FailureLayer::Agent).decide();
         let json = serde_json::to_string(&decision).unwrap();
         assert_eq!(serde_json::from_str::<Decision>(&json).unwrap(), decision);
@@ -230,18 +240,18 @@ fn a_chain_entry_without_changes_is_not_used_after_unchanged_retries() {
         story(&world.run())
     };
     let transient = ["same", "same", "same", "alternative simplify", "escalate"];
-    assert_eq!(again(Kind::RateLimit), transient);
+    assert_eq!(again(FailureKind::RateLimit), transient);
     let systematic = [
         "alternative wait_and_retry",
         "alternative simplify",
         "escalate",
     ];
-    assert_eq!(again(Kind::CliCrash), systematic);
+    assert_eq!(again(FailureKind::CliCrash), systematic);
 }
 
 #[test]
 fn a_strategy_against_a_safety_refusal_needs_approval() {
-    let mut world = World::new(Kind::ContentFilter, FailureLayer::Api).with_chain(&[
+    let mut world = World::new(FailureKind::ContentFilter, FailureLayer::Api).with_chain(&[
         (
             "leave_out",
             0.9,
@@ -261,7 +271,7 @@ fn a_strategy_against_a_safety_refusal_needs_approval() {
 
 #[test]
 fn an_exhausted_chain_uses_its_own_escalation() {
-    let mut world = World::new(Kind::CliCrash, FailureLayer::Agent);
+    let mut world = World::new(FailureKind::CliCrash, FailureLayer::Agent);
     world.policy.max_retries = 1;
     let decisions = world.run();
     assert_eq!(
@@ -274,7 +284,7 @@ fn an_exhausted_chain_uses_its_own_escalation() {
 /// A lock whose holder is gone is released at once; a held one is waited for. An outage is waited for in any case.
 #[test]
 fn a_repair_comes_before_the_first_wait_if_the_kind_says_so() {
-    let offer = RepairOffer {
+    let offer = AvailableRepair {
         id: "r1",
         command: "rm -f .git/index.lock",
         permission: RepairPermission::Granted {
@@ -283,7 +293,7 @@ fn a_repair_comes_before_the_first_wait_if_the_kind_says_so() {
         number: 1,
         max_auto: 3,
     };
-    let mut world = World::new(Kind::LockHeld, FailureLayer::Tool);
+    let mut world = World::new(FailureKind::LockHeld, FailureLayer::Tool);
     let first = |world: &World, repair| {
         let situation = DecisionInput {
             repair,

@@ -1,9 +1,9 @@
 //! Precedence of limits.
 
 use super::*;
-use crate::decision::PolicyOverride;
+use crate::decision::RetryPolicyOverride;
 
-fn agent(kind: Kind, level: RecoveryLevel) -> World {
+fn agent(kind: FailureKind, level: RecoveryLevel) -> World {
     let mut world = World::new(kind, FailureLayer::Agent).with_chain(&[
         ("a", 0.9, Some(AttemptChange::Prompt("a".into()))),
         ("b", 0.8, Some(AttemptChange::Prompt("b".into()))),
@@ -15,10 +15,10 @@ fn agent(kind: Kind, level: RecoveryLevel) -> World {
     world
 }
 
-fn retries(retries: u32) -> PolicyOverride {
-    PolicyOverride {
+fn retries(retries: u32) -> RetryPolicyOverride {
+    RetryPolicyOverride {
         max_retries: Some(retries),
-        ..PolicyOverride::default()
+        ..RetryPolicyOverride::default()
     }
 }
 
@@ -26,7 +26,7 @@ fn retries(retries: u32) -> PolicyOverride {
 /// timeout.
 #[test]
 fn a_timed_out_agent_gets_two_changed_retries() {
-    let mut world = agent(Kind::Timeout, RecoveryLevel::Alternative).with_retries(2, 1.5);
+    let mut world = agent(FailureKind::Timeout, RecoveryLevel::Alternative).with_retries(2, 1.5);
     world.strategies.get_mut("a").unwrap().changes = vec![
         AttemptChange::Prompt("simplify".into()),
         AttemptChange::Timeout(1.5),
@@ -55,7 +55,7 @@ fn a_timed_out_agent_gets_two_changed_retries() {
 
 #[test]
 fn without_a_timeout_the_increased_one_is_half_an_hour() {
-    let world = agent(Kind::Timeout, RecoveryLevel::Alternative).with_chain(&[(
+    let world = agent(FailureKind::Timeout, RecoveryLevel::Alternative).with_chain(&[(
         "longer",
         0.9,
         Some(AttemptChange::Timeout(1.5)),
@@ -73,7 +73,7 @@ fn without_a_timeout_the_increased_one_is_half_an_hour() {
 /// S1-13: missing sections get 3 retries, with one second more delay each.
 #[test]
 fn missing_sections_get_three_retries() {
-    let decisions = agent(Kind::MissingSections, RecoveryLevel::Alternative)
+    let decisions = agent(FailureKind::MissingSections, RecoveryLevel::Alternative)
         .with_retries(3, 1.0)
         .run();
     assert_eq!(delays(&decisions), [1.0, 2.0, 3.0]);
@@ -82,7 +82,7 @@ fn missing_sections_get_three_retries() {
 /// S1-14: an empty output gets 2 retries with delays of 1.2 × n seconds.
 #[test]
 fn an_empty_output_gets_two_retries() {
-    let decisions = agent(Kind::EmptyOutput, RecoveryLevel::Alternative)
+    let decisions = agent(FailureKind::EmptyOutput, RecoveryLevel::Alternative)
         .with_retries(2, 1.2)
         .run();
     assert_eq!(delays(&decisions), [1.2, 2.4]);
@@ -91,29 +91,37 @@ fn an_empty_output_gets_two_retries() {
 /// S1-16: a kind without its own limits has those of the policy, so every kind has some.
 #[test]
 fn a_kind_without_limits_has_those_of_the_policy() {
-    let decisions = agent(Kind::DiffParseError, RecoveryLevel::Alternative).run();
+    let decisions = agent(FailureKind::DiffParseError, RecoveryLevel::Alternative).run();
     assert_eq!(delays(&decisions), [1.0, 2.0, 3.0]);
 }
 
 #[test]
 fn the_smaller_limit_of_policy_and_kind_applies() {
-    let mut world = agent(Kind::MissingSections, RecoveryLevel::Alternative).with_retries(3, 1.0);
+    let mut world =
+        agent(FailureKind::MissingSections, RecoveryLevel::Alternative).with_retries(3, 1.0);
     world.policy.max_retries = 1;
     assert_eq!(delays(&world.run()).len(), 1);
 }
 
 #[test]
 fn an_explicit_limit_for_the_kind_applies() {
-    let mut world = agent(Kind::MissingSections, RecoveryLevel::Alternative).with_retries(1, 1.0);
-    world.policy.kinds.insert(Kind::MissingSections, retries(2));
+    let mut world =
+        agent(FailureKind::MissingSections, RecoveryLevel::Alternative).with_retries(1, 1.0);
+    world
+        .policy
+        .kinds
+        .insert(FailureKind::MissingSections, retries(2));
     assert_eq!(delays(&world.run()).len(), 2);
 }
 
 /// S2-20: the chain starts again only if the limit of the kind was set higher than its length.
 #[test]
 fn the_chain_starts_again_only_if_more_retries_were_granted_to_this_kind() {
-    let mut world = agent(Kind::MissingSections, RecoveryLevel::Alternative);
-    world.policy.kinds.insert(Kind::MissingSections, retries(6));
+    let mut world = agent(FailureKind::MissingSections, RecoveryLevel::Alternative);
+    world
+        .policy
+        .kinds
+        .insert(FailureKind::MissingSections, retries(6));
     let decisions = world.run();
     let used: Vec<_> = decisions
         .iter()
@@ -125,7 +133,7 @@ fn the_chain_starts_again_only_if_more_retries_were_granted_to_this_kind() {
 /// S4-39: each tool can have its own limit.
 #[test]
 fn a_tools_limit_precedes_the_policys_and_is_bounded_by_the_kinds() {
-    let mut world = agent(Kind::NetworkError, RecoveryLevel::Same);
+    let mut world = agent(FailureKind::NetworkError, RecoveryLevel::Same);
     world.policy.tools.insert("deploy".into(), retries(0));
     world.policy.tools.insert("fetch".into(), retries(9));
     let limit = |tool, kind| {
@@ -135,17 +143,17 @@ fn a_tools_limit_precedes_the_policys_and_is_bounded_by_the_kinds() {
             .limits(kind, FailureLayer::Agent, file, Some(tool))
             .retries
     };
-    assert_eq!(limit("deploy", Kind::NetworkError), 0);
-    assert_eq!(limit("fetch", Kind::NetworkError), 9);
-    assert_eq!(limit("other", Kind::NetworkError), 3);
-    assert_eq!(limit("fetch", Kind::Unknown), 1);
-    assert_eq!(limit("fetch", Kind::AuthExpired), 0);
+    assert_eq!(limit("deploy", FailureKind::NetworkError), 0);
+    assert_eq!(limit("fetch", FailureKind::NetworkError), 9);
+    assert_eq!(limit("other", FailureKind::NetworkError), 3);
+    assert_eq!(limit("fetch", FailureKind::Unknown), 1);
+    assert_eq!(limit("fetch", FailureKind::AuthExpired), 0);
 }
 
 #[test]
 fn a_kind_not_listed_by_the_policy_is_not_retried_unchanged() {
-    let mut world = agent(Kind::NetworkError, RecoveryLevel::Same);
-    world.policy.retryable_errors = vec![Kind::RateLimit];
+    let mut world = agent(FailureKind::NetworkError, RecoveryLevel::Same);
+    world.policy.retryable_errors = vec![FailureKind::RateLimit];
     let decision = world.decide();
     assert_eq!(decision.level, Some(RecoveryLevel::Alternative));
     assert_eq!(decision.skipped[0].strategy, "same");
@@ -153,13 +161,13 @@ fn a_kind_not_listed_by_the_policy_is_not_retried_unchanged() {
 
 #[test]
 fn the_curve_can_be_set_per_kind() {
-    let mut world = agent(Kind::NetworkError, RecoveryLevel::Same);
-    let one = PolicyOverride {
+    let mut world = agent(FailureKind::NetworkError, RecoveryLevel::Same);
+    let one = RetryPolicyOverride {
         curve: Some(BackoffCurve::Fixed),
         backoff_base: Some(7.0),
-        ..PolicyOverride::default()
+        ..RetryPolicyOverride::default()
     };
-    world.policy.kinds.insert(Kind::NetworkError, one);
+    world.policy.kinds.insert(FailureKind::NetworkError, one);
     assert_eq!(delays(&world.run())[..3], [7.0, 7.0, 7.0]);
 }
 
@@ -176,7 +184,7 @@ fn every_limit_ends_in_an_escalation_that_names_it() {
             _ => None,
         }
     };
-    let mut world = World::new(Kind::ServerError, FailureLayer::Api);
+    let mut world = World::new(FailureKind::ServerError, FailureLayer::Api);
     assert_eq!(ask(&world, SessionLimits::default()), None);
     let caps = SessionLimits {
         attempts: 1,

@@ -12,13 +12,13 @@ use std::time::Duration;
 
 use super::*;
 use crate::decision::{
-    BackoffCurve, Jitter, ModelCatalog, RecoveryHistory, RetryPolicy, TokenUsage, template,
+    BackoffCurve, EpisodeRecoveryHistory, Jitter, ModelCatalog, RetryPolicy, TokenUsage, template,
 };
 use crate::diagnosis::{Diagnosis, Evidence};
 use crate::failure::FailureLayer;
 use crate::knowledge::{
-    AttemptChange, ConversationMode, KindKnowledge, LayerDefaults, ModelChoice, Strategy,
-    StrategyChainEntry,
+    AttemptChange, ConversationMode, FailureLayerDefaults, KindKnowledge, ReplacementModelChoice,
+    Strategy, StrategyChainEntry,
 };
 use crate::time::Timestamp;
 
@@ -26,7 +26,7 @@ use crate::time::Timestamp;
 #[derive(Debug)]
 pub(super) struct World {
     pub(super) policy: RetryPolicy,
-    pub(super) history: RecoveryHistory,
+    pub(super) history: EpisodeRecoveryHistory,
     pub(super) diagnosis: Diagnosis,
     pub(super) knowledge: KindKnowledge,
     pub(super) strategies: BTreeMap<String, Strategy>,
@@ -46,7 +46,7 @@ pub(super) fn exact(id: &str) -> RetryPolicy {
 }
 
 impl World {
-    pub(super) fn new(kind: Kind, layer: FailureLayer) -> Self {
+    pub(super) fn new(kind: FailureKind, layer: FailureLayer) -> Self {
         let level = match kind.category() {
             Category::Transient | Category::Unknown => Some(RecoveryLevel::Same),
             Category::Systematic => Some(RecoveryLevel::Alternative),
@@ -56,7 +56,7 @@ impl World {
         let now = Timestamp::from_seconds(1_794_777_000);
         Self {
             policy: exact("standard"),
-            history: RecoveryHistory::new(now),
+            history: EpisodeRecoveryHistory::new(now),
             diagnosis: diagnosis(kind, layer, level),
             knowledge: knowledge(),
             strategies: BTreeMap::new(),
@@ -85,7 +85,7 @@ impl World {
             (
                 "next_model",
                 0.6,
-                Some(AttemptChange::Model(ModelChoice::Next)),
+                Some(AttemptChange::Model(ReplacementModelChoice::Next)),
             ),
             ("ask_user", 0.9, None),
         ])
@@ -114,7 +114,7 @@ impl World {
     }
 
     pub(super) fn with_retries(mut self, retries: u32, multiplier: f64) -> Self {
-        let own = LayerDefaults {
+        let own = FailureLayerDefaults {
             retries: Some(retries),
             backoff_multiplier: Some(multiplier),
             level: None,
@@ -190,7 +190,7 @@ pub(super) fn delays(decisions: &[Decision]) -> Vec<f64> {
     delays.map(|delay| delay.as_secs_f64()).collect()
 }
 
-fn diagnosis(kind: Kind, layer: FailureLayer, level: Option<RecoveryLevel>) -> Diagnosis {
+fn diagnosis(kind: FailureKind, layer: FailureLayer, level: Option<RecoveryLevel>) -> Diagnosis {
     Diagnosis {
         kind,
         layer,

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn critical(kind: Kind) -> World {
+fn critical(kind: FailureKind) -> World {
     let mut world = World::new(kind, FailureLayer::Api);
     world.policy = exact("critical");
     world
@@ -11,7 +11,7 @@ fn critical(kind: Kind) -> World {
 /// S4-14: after the policy's number of retries the model is switched before anything else.
 #[test]
 fn after_enough_retries_the_next_model_comes_first() {
-    let mut world = critical(Kind::ServerError);
+    let mut world = critical(FailureKind::ServerError);
     let decisions = world.run();
     assert_eq!(
         story(&decisions)[..4],
@@ -27,7 +27,7 @@ fn after_enough_retries_the_next_model_comes_first() {
 /// A kind with few strategies reaches a model switch too if the policy switches automatically.
 #[test]
 fn the_last_strategy_is_reserved_for_the_model() {
-    let mut world = World::new(Kind::EmptyOutput, FailureLayer::Agent);
+    let mut world = World::new(FailureKind::EmptyOutput, FailureLayer::Agent);
     world.policy = exact("critical");
     let decisions = world.with_retries(2, 1.0).run();
     let story = story(&decisions);
@@ -37,7 +37,7 @@ fn the_last_strategy_is_reserved_for_the_model() {
 
 #[test]
 fn without_the_policys_permission_the_model_stays() {
-    let mut world = critical(Kind::ServerError);
+    let mut world = critical(FailureKind::ServerError);
     world.policy.auto_switch_model = false;
     let decisions = world.run();
     assert!(decisions.iter().all(|one| one.model_switch().is_none()));
@@ -50,7 +50,7 @@ fn without_the_policys_permission_the_model_stays() {
 /// S4-13, S4-35: a more expensive model above the limit escalates with its cost.
 #[test]
 fn a_more_expensive_model_above_the_limit_escalates() {
-    let mut world = critical(Kind::ContextLimit);
+    let mut world = critical(FailureKind::ContextLimit);
     world.policy.switch_model_after_retries = 0;
     world.expected.input = 10_000_000;
     let decision = world.decide();
@@ -73,7 +73,7 @@ fn a_more_expensive_model_above_the_limit_escalates() {
 
 #[test]
 fn a_model_with_an_unknown_price_escalates() {
-    let mut world = critical(Kind::ContextLimit);
+    let mut world = critical(FailureKind::ContextLimit);
     world.policy.switch_model_after_retries = 0;
     world.catalog.ladders[0].models = vec!["claude-sonnet-5-5".into(), "local".into()];
     let decision = world.decide();
@@ -89,7 +89,7 @@ fn a_model_with_an_unknown_price_escalates() {
 /// S4-15: on top of the ladder the strategy is skipped with the reason.
 #[test]
 fn on_top_of_the_ladder_the_chain_continues() {
-    let mut world = critical(Kind::ContextLimit);
+    let mut world = critical(FailureKind::ContextLimit);
     world.policy.switch_model_after_retries = 0;
     world.model = Some("claude-opus-5-5");
     let decision = world.decide();
@@ -103,10 +103,10 @@ fn on_top_of_the_ladder_the_chain_continues() {
 /// S4-21: a switch because of the context says so.
 #[test]
 fn a_switch_because_of_the_context_is_recorded_as_such() {
-    let mut world = critical(Kind::ContextLimit).with_chain(&[(
+    let mut world = critical(FailureKind::ContextLimit).with_chain(&[(
         "larger",
         0.9,
-        Some(AttemptChange::Model(ModelChoice::LargerContext)),
+        Some(AttemptChange::Model(ReplacementModelChoice::LargerContext)),
     )]);
     world.model = Some("claude-sonnet-4-5-20250929");
     let escalation = world.decide().model_switch().unwrap();
@@ -117,13 +117,13 @@ fn a_switch_because_of_the_context_is_recorded_as_such() {
 
 #[test]
 fn extra_costs_add_up_over_the_session() {
-    let mut world = critical(Kind::ContextLimit);
+    let mut world = critical(FailureKind::ContextLimit);
     world.policy.switch_model_after_retries = 0;
     world.policy.confirm_above = Some(0.5);
     let first = world.decide();
     assert!(first.model_switch().is_some());
     world.fails_again_after(&first);
-    world.diagnosis.kind = Kind::CliCrash;
+    world.diagnosis.kind = FailureKind::CliCrash;
     let decision = world.decide();
     assert!(matches!(
         decision.action,

@@ -4,7 +4,7 @@ use super::*;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-fn resilient(kind: Kind, layer: FailureLayer) -> World {
+fn resilient(kind: FailureKind, layer: FailureLayer) -> World {
     let mut world = World::new(kind, layer);
     world.policy = exact("resilient");
     world
@@ -21,7 +21,7 @@ impl World {
 /// Delays grow from half a second to a minute for half an hour; then come the chain and an escalation.
 #[test]
 fn a_transient_failure_is_retried_for_half_an_hour_without_progress() {
-    let mut world = resilient(Kind::ServerOverloaded, FailureLayer::Api);
+    let mut world = resilient(FailureKind::ServerOverloaded, FailureLayer::Api);
     let began = world.now;
     let decisions = world.run();
     let mut same = decisions
@@ -59,7 +59,7 @@ fn a_transient_failure_is_retried_for_half_an_hour_without_progress() {
 /// Progress restarts the time and the delays.
 #[test]
 fn progress_restarts_the_time() {
-    let mut world = resilient(Kind::ServerError, FailureLayer::Agent);
+    let mut world = resilient(FailureKind::ServerError, FailureLayer::Agent);
     for _ in 0..20 {
         let decision = world.decide();
         assert!(world.fails_again_after(&decision));
@@ -79,7 +79,7 @@ fn progress_restarts_the_time() {
 /// The limit of executions applies to counted retries; it must not end time-bounded ones.
 #[test]
 fn the_execution_limit_does_not_undercut_the_time() {
-    let mut world = resilient(Kind::NetworkError, FailureLayer::Tool);
+    let mut world = resilient(FailureKind::NetworkError, FailureLayer::Tool);
     for _ in 0..25 {
         let decision = world.decide();
         assert_eq!(decision.level, Some(RecoveryLevel::Same));
@@ -90,12 +90,12 @@ fn the_execution_limit_does_not_undercut_the_time() {
 /// S1-12 and others: a kind with its own limit keeps it, and its delays.
 #[test]
 fn a_kind_with_its_own_limit_keeps_it() {
-    let mut world = resilient(Kind::Timeout, FailureLayer::Agent).with_retries(2, 1.5);
+    let mut world = resilient(FailureKind::Timeout, FailureLayer::Agent).with_retries(2, 1.5);
     world.diagnosis.level = Some(RecoveryLevel::Alternative);
     assert_eq!(delays(&world.run()), [1.5, 3.0]);
-    let mut unknown = resilient(Kind::Unknown, FailureLayer::Tool);
+    let mut unknown = resilient(FailureKind::Unknown, FailureLayer::Tool);
     assert_eq!(story(&unknown.run()), ["same", "escalate"]);
-    let mut told = resilient(Kind::ServerError, FailureLayer::Api);
+    let mut told = resilient(FailureKind::ServerError, FailureLayer::Api);
     told.policy = told
         .policy
         .with_json(&serde_json::json!({"kinds": {"server_error": {"maxRetries": 1}}}))
@@ -106,13 +106,13 @@ fn a_kind_with_its_own_limit_keeps_it() {
 /// A stated reset is waited for however long it takes, and is not time without progress.
 #[test]
 fn a_stated_reset_does_not_use_up_the_time() {
-    let mut world = resilient(Kind::RateLimitTimed, FailureLayer::Agent);
+    let mut world = resilient(FailureKind::RateLimitTimed, FailureLayer::Agent);
     let week = Duration::from_secs(7 * 86_400);
     world.diagnosis.retry_after = Some(week);
     let decision = world.decide();
     assert!(decision.delay().unwrap() >= week);
     assert!(world.fails_again_after(&decision));
-    world.diagnosis.kind = Kind::ServerError;
+    world.diagnosis.kind = FailureKind::ServerError;
     world.diagnosis.retry_after = None;
     assert_eq!(world.decide().level, Some(RecoveryLevel::Same));
 }
@@ -120,7 +120,7 @@ fn a_stated_reset_does_not_use_up_the_time() {
 /// A wait that a server requests is honored even if it leads beyond the time.
 #[test]
 fn a_stated_wait_is_honored_beyond_the_time() {
-    let mut world = resilient(Kind::RateLimit, FailureLayer::Api);
+    let mut world = resilient(FailureKind::RateLimit, FailureLayer::Api);
     world.diagnosis.retry_after = Some(45 * MINUTE);
     assert_eq!(world.decide().delay(), Some(45 * MINUTE));
 }
@@ -128,7 +128,7 @@ fn a_stated_wait_is_honored_beyond_the_time() {
 /// A failure that a gateway gave up on is retried while there is time, and not after that.
 #[test]
 fn retries_made_elsewhere_are_repeated_while_there_is_time() {
-    let mut world = resilient(Kind::ServerError, FailureLayer::Agent);
+    let mut world = resilient(FailureKind::ServerError, FailureLayer::Agent);
     world.diagnosis.level = Some(RecoveryLevel::Alternative);
     assert_eq!(world.decide().level, Some(RecoveryLevel::Same));
     world.now = world.now.after(31 * MINUTE);
@@ -138,7 +138,7 @@ fn retries_made_elsewhere_are_repeated_while_there_is_time() {
 /// After the time an agent is parked and probed until the total time is over; then it escalates.
 #[test]
 fn an_agent_is_parked_and_probed_until_the_total_time_is_over() {
-    let mut world = resilient(Kind::ServerOverloaded, FailureLayer::Agent);
+    let mut world = resilient(FailureKind::ServerOverloaded, FailureLayer::Agent);
     let began = world.now;
     let mut decisions = Vec::new();
     loop {
@@ -187,7 +187,7 @@ fn an_agent_is_parked_and_probed_until_the_total_time_is_over() {
 /// A failure that must not be retried, or that the policy does not retry, is not probed either.
 #[test]
 fn failures_that_are_not_retried_are_not_probed() {
-    let mut world = resilient(Kind::ServerError, FailureLayer::Agent).with_chain(&[]);
+    let mut world = resilient(FailureKind::ServerError, FailureLayer::Agent).with_chain(&[]);
     world.now = world.now.after(31 * MINUTE);
     let asks = |world: &World, repeat| {
         let decision = world.decide_as(|s| {
@@ -196,19 +196,19 @@ fn failures_that_are_not_retried_are_not_probed() {
         });
         matches!(decision.action, RecoveryAction::Escalate { .. })
     };
-    assert!(!asks(&world, Repeatable::Safe));
-    assert!(asks(&world, Repeatable::Unsafe));
-    world.policy.retryable_errors = vec![Kind::RateLimit];
-    assert!(asks(&world, Repeatable::Safe));
-    let mut counted = World::new(Kind::ServerError, FailureLayer::Agent).with_chain(&[]);
+    assert!(!asks(&world, OperationRepeatability::Safe));
+    assert!(asks(&world, OperationRepeatability::Unsafe));
+    world.policy.retryable_errors = vec![FailureKind::RateLimit];
+    assert!(asks(&world, OperationRepeatability::Safe));
+    let mut counted = World::new(FailureKind::ServerError, FailureLayer::Agent).with_chain(&[]);
     counted.policy.max_retries = 0;
-    assert!(asks(&counted, Repeatable::Safe));
+    assert!(asks(&counted, OperationRepeatability::Safe));
 }
 
 /// An unavailable network is waited for, without using up any limit.
 #[test]
 fn without_a_network_it_waits_until_it_is_back() {
-    let mut world = resilient(Kind::NetworkError, FailureLayer::Agent);
+    let mut world = resilient(FailureKind::NetworkError, FailureLayer::Agent);
     let offline = |s: &mut DecisionInput<'_>| {
         s.network = NetworkStatus::Down;
         s.can_park = true;
@@ -228,18 +228,18 @@ fn without_a_network_it_waits_until_it_is_back() {
     // Any other command waits no longer than it retries.
     let plain = world.decide_as(|s| s.network = NetworkStatus::Down);
     assert_eq!(plain.wait_purpose, WaitPurpose::Retry);
-    let fresh = resilient(Kind::NetworkError, FailureLayer::Tool);
+    let fresh = resilient(FailureKind::NetworkError, FailureLayer::Tool);
     let plain = fresh.decide_as(|s| s.network = NetworkStatus::Down);
     assert_eq!(plain.delay(), Some(30 * MINUTE));
     // If a server answered, the network is available.
-    let limit = resilient(Kind::RateLimit, FailureLayer::Api).decide_as(offline);
+    let limit = resilient(FailureKind::RateLimit, FailureLayer::Api).decide_as(offline);
     assert_eq!(limit.wait_purpose, WaitPurpose::Retry);
 }
 
 /// A host name that cannot be resolved is most likely wrong.
 #[test]
 fn an_unresolvable_host_is_retried_for_a_short_time() {
-    let mut world = resilient(Kind::NetworkError, FailureLayer::Tool).with_chain(&[]);
+    let mut world = resilient(FailureKind::NetworkError, FailureLayer::Tool).with_chain(&[]);
     let began = world.now;
     loop {
         let decision = world.decide_as(|s| s.network = NetworkStatus::UnknownHost);
@@ -257,7 +257,7 @@ fn an_unresolvable_host_is_retried_for_a_short_time() {
 /// The templates of the founding documents limit the number of retries, whatever the network does.
 #[test]
 fn a_policy_with_a_retry_count_does_not_wait_for_the_network() {
-    let world = World::new(Kind::NetworkError, FailureLayer::Tool);
+    let world = World::new(FailureKind::NetworkError, FailureLayer::Tool);
     let decision = world.decide_as(|s| s.network = NetworkStatus::Down);
     assert_eq!(
         (decision.wait_purpose, decision.max_attempts),
@@ -269,7 +269,7 @@ fn a_policy_with_a_retry_count_does_not_wait_for_the_network() {
 /// A local service that is starting is waited for briefly; then the usual decision follows.
 #[test]
 fn a_kind_may_have_its_own_time_limit() {
-    let mut world = resilient(Kind::ServiceDown, FailureLayer::Tool);
+    let mut world = resilient(FailureKind::ServiceDown, FailureLayer::Tool);
     world.diagnosis.level = Some(RecoveryLevel::Same);
     world.knowledge.tool.give_up_after_seconds = Some(30);
     let first = world.decide();

@@ -3,7 +3,7 @@
 use super::*;
 
 fn limited(stated: u64) -> World {
-    let mut world = World::new(Kind::RateLimitTimed, FailureLayer::Api);
+    let mut world = World::new(FailureKind::RateLimitTimed, FailureLayer::Api);
     world.diagnosis.retry_after = Some(Duration::from_secs(stated));
     world
 }
@@ -11,7 +11,7 @@ fn limited(stated: u64) -> World {
 /// S4-24: a stated wait precedes the curve, even beyond its cap.
 #[test]
 fn a_stated_wait_precedes_the_curve_and_its_cap() {
-    let mut world = World::new(Kind::RateLimit, FailureLayer::Api);
+    let mut world = World::new(FailureKind::RateLimit, FailureLayer::Api);
     world.diagnosis.retry_after = Some(Duration::from_secs(95));
     assert_eq!(delays(&[world.decide()]), [95.0]);
 }
@@ -43,7 +43,7 @@ fn a_stated_reset_is_waited_for_up_to_the_policys_maximum() {
 
 #[test]
 fn a_wait_that_would_end_too_late_is_not_started() {
-    let mut world = World::new(Kind::RateLimit, FailureLayer::Api);
+    let mut world = World::new(FailureKind::RateLimit, FailureLayer::Api);
     world.policy.max_elapsed = Some(Duration::from_secs(100));
     world.diagnosis.retry_after = Some(Duration::from_secs(101));
     assert!(matches!(
@@ -58,7 +58,7 @@ fn a_wait_that_would_end_too_late_is_not_started() {
 /// The template `patient` waits 5, 10 and 20 s.
 #[test]
 fn the_patient_template_waits_longer() {
-    let mut world = World::new(Kind::ServerError, FailureLayer::Api);
+    let mut world = World::new(FailureKind::ServerError, FailureLayer::Api);
     world.policy = exact("patient");
     assert_eq!(delays(&world.run())[..3], [5.0, 10.0, 20.0]);
 }

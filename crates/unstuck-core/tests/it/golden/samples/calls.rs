@@ -4,7 +4,7 @@ use unstuck_core::diagnosis::RetryAfterSource;
 use unstuck_core::event::{
     ApiCallOutcome, ApiCallRecord, CallFailed, CallHeld, CallResumed, Event, RunId, SkippedUpstream,
 };
-use unstuck_core::{FailureLayer, Kind, RecoveryLevel};
+use unstuck_core::{FailureKind, FailureLayer, RecoveryLevel};
 
 use super::{RUN, decisions, diagnosis, later, runs, session};
 
@@ -14,7 +14,7 @@ pub(super) fn all() -> Vec<Event> {
             session: session(),
             call: "c1".into(),
             until: later(60),
-            kind: Kind::RateLimitTimed,
+            kind: FailureKind::RateLimitTimed,
             source,
         })
     });
@@ -38,7 +38,7 @@ fn failed() -> Event {
         model: Some("claude-sonnet-5-5".into()),
         status: Some(429),
         diagnosis: diagnosis(
-            Kind::RateLimit,
+            FailureKind::RateLimit,
             FailureLayer::Api,
             Some(RecoveryLevel::Same),
         ),
@@ -68,7 +68,7 @@ fn finished(outcome: ApiCallOutcome) -> Event {
         is_stream: true,
         outcome,
         status: 200,
-        kind: Some(Kind::RateLimit),
+        kind: Some(FailureKind::RateLimit),
         attempts: 2,
         waited_ms: 1500,
         first_byte_ms: 400,

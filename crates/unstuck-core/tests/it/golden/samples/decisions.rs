@@ -4,27 +4,27 @@ use std::time::Duration;
 
 use unstuck_core::decision::{
     ConcreteAttemptChange, CostEstimate, Decision, EligibleAction, EscalationReason,
-    EscalationTrigger, EstimatedAmount, ModelSwitch, ModelSwitchReason, NoRecoveryReason,
-    ProposedAction, RandomDraw, RecoveryAction, RereadCost, Selection, SkippedStrategy,
-    SuccessRates, WaitPurpose,
+    EscalationTrigger, ModelSwitch, ModelSwitchReason, NoRecoveryReason, PossiblyUnknownAmount,
+    ProposedAction, RandomDraw, RecoveryAction, RecoveryActionSelection, RereadCost,
+    SkippedStrategy, SuccessRates, WaitPurpose,
 };
 use unstuck_core::diagnosis::RetryAfterSource;
 use unstuck_core::event::{
-    DecisionMade, EffectiveRetryLimits, Event, ModelSwitched, RecordedDecisionInputs,
-    SessionParked, WaitEndCause, WaitEnded, WaitStarted,
+    DecisionMade, EarlyWaitEndCause, EffectiveRetryLimits, Event, ModelSwitched,
+    RecordedDecisionInputs, SessionParked, WaitEnded, WaitStarted,
 };
 use unstuck_core::knowledge::ConversationMode;
-use unstuck_core::{Kind, RecoveryLevel};
+use unstuck_core::{FailureKind, RecoveryLevel};
 
 use super::{later, session};
 
 pub(super) fn all() -> Vec<Event> {
     let mut all: Vec<_> = actions().into_iter().map(made).collect();
     all.extend([WaitPurpose::Retry, WaitPurpose::Probe, WaitPurpose::Network].map(waiting));
-    all.extend([WaitEndCause::Network, WaitEndCause::Person].map(wait_ended));
+    all.extend([EarlyWaitEndCause::Network, EarlyWaitEndCause::Person].map(wait_ended));
     all.push(Event::from(SessionParked {
         session: Some(session()),
-        kind: Kind::ServerError,
+        kind: FailureKind::ServerError,
         reason: "no progress for 30 min".into(),
         since: later(1),
         until: Some(later(3600)),
@@ -105,14 +105,14 @@ pub(super) fn proposed() -> ProposedAction {
 
 pub(super) fn cost() -> CostEstimate {
     CostEstimate {
-        amount: EstimatedAmount::Known(0.142),
+        amount: PossiblyUnknownAmount::Known(0.142),
         formula: "100k × 1.42 USD per million".into(),
     }
 }
 
 pub(super) fn decision(action: RecoveryAction) -> Decision {
     Decision {
-        kind: Kind::RateLimit,
+        kind: FailureKind::RateLimit,
         level: Some(RecoveryLevel::Alternative),
         action,
         strategy: Some("reduce_scope".into()),
@@ -127,7 +127,7 @@ pub(super) fn decision(action: RecoveryAction) -> Decision {
         is_stated_reset: true,
         give_up_at: Some(later(1800)),
         wait_purpose: WaitPurpose::Probe,
-        selection: Selection {
+        selection: RecoveryActionSelection {
             eligible: vec![
                 EligibleAction {
                     action: "reduce_scope".into(),
@@ -148,7 +148,7 @@ pub(super) fn decision(action: RecoveryAction) -> Decision {
 
 fn made(action: RecoveryAction) -> Event {
     let mut odds = SuccessRates::empty();
-    odds.record(Kind::RateLimit, "reduce_scope", true);
+    odds.record(FailureKind::RateLimit, "reduce_scope", true);
     Event::from(Box::new(DecisionMade {
         session: Some(session()),
         number: 2,
@@ -191,7 +191,7 @@ pub(super) fn reread() -> RereadCost {
     }
 }
 
-fn wait_ended(by: WaitEndCause) -> Event {
+fn wait_ended(by: EarlyWaitEndCause) -> Event {
     let session = Some(session());
     Event::from(WaitEnded { session, by })
 }

@@ -1,11 +1,11 @@
 //! Events about escalations and their answers.
 
-use unstuck_core::Kind;
+use unstuck_core::FailureKind;
 use unstuck_core::decision::EscalationReason;
 use unstuck_core::event::{
     AnswerOption, BudgetReached, BudgetScope, BudgetUnit, EscalationAnswer, EscalationDeadline,
-    EscalationDetails, EscalationKind, EscalationOpened, EscalationResolved, Event, PriorAttempt,
-    RepairConditions,
+    EscalationDetails, EscalationKind, EscalationOpened, EscalationPriorAttempt,
+    EscalationResolved, Event, RepairConfinement,
 };
 use unstuck_core::project_settings_snapshot::ProjectSettingChange;
 
@@ -53,7 +53,7 @@ fn question(question: EscalationKind, why: EscalationReason) -> EscalationOpened
         id: "k3v9x0m2qa-e1".into(),
         escalation_kind: question,
         trigger: question.trigger().into(),
-        kind: Kind::AuthExpired,
+        kind: FailureKind::AuthExpired,
         reason_code: why,
         reason: "The login has expired.".into(),
         awaiting: "human".into(),
@@ -76,7 +76,7 @@ fn shown() -> EscalationDetails {
         activity: "fixing the tests".into(),
         role: Some("builder".into()),
         evidence: "login expired".into(),
-        prior_attempts: vec![PriorAttempt {
+        prior_attempts: vec![EscalationPriorAttempt {
             what: "the same again".into(),
             failure_reason: "the login is still expired".into(),
         }],
@@ -96,7 +96,7 @@ fn shown() -> EscalationDetails {
         }],
         accepted_settings: Some("abc123".into()),
         reread: Some(decisions::reread()),
-        conditions: Some(RepairConditions {
+        conditions: Some(RepairConfinement {
             sandbox: "full".into(),
             missing: words("overlay"),
             network: true,

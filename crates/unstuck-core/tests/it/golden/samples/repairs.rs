@@ -2,8 +2,8 @@
 
 use unstuck_core::command_policy::{ProposalConfidence, RepairCategory};
 use unstuck_core::event::{
-    ApprovalSource, Event, PolicyVerdict, Proposer, RepairApproved, RepairExecuted, RepairFailed,
-    RepairProposed, RepairRejected, RepairSandboxReport, RepairStarted,
+    ApprovalSource, Event, PolicyVerdict, RepairApproved, RepairExecuted, RepairFailed,
+    RepairProposalOrigin, RepairProposed, RepairRejected, RepairSandboxReport, RepairStarted,
 };
 
 use super::{session, words};
@@ -13,27 +13,27 @@ const TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 pub(super) fn all() -> Vec<Event> {
     let proposals = [
         (
-            Proposer::Agent,
+            RepairProposalOrigin::Agent,
             PolicyVerdict::Run,
             ProposalConfidence::High,
         ),
         (
-            Proposer::Fallback,
+            RepairProposalOrigin::Fallback,
             PolicyVerdict::Ask,
             ProposalConfidence::Medium,
         ),
         (
-            Proposer::Remembered,
+            RepairProposalOrigin::Remembered,
             PolicyVerdict::Deny,
             ProposalConfidence::Low,
         ),
         (
-            Proposer::Owner,
+            RepairProposalOrigin::Owner,
             PolicyVerdict::Run,
             ProposalConfidence::High,
         ),
         (
-            Proposer::BuiltIn,
+            RepairProposalOrigin::BuiltIn,
             PolicyVerdict::Run,
             ProposalConfidence::High,
         ),
@@ -72,7 +72,9 @@ pub(super) fn all() -> Vec<Event> {
     all
 }
 
-fn proposed((by, verdict, confidence): (Proposer, PolicyVerdict, ProposalConfidence)) -> Event {
+fn proposed(
+    (by, verdict, confidence): (RepairProposalOrigin, PolicyVerdict, ProposalConfidence),
+) -> Event {
     Event::from(Box::new(RepairProposed {
         session: Some(session()),
         id: "r1".into(),

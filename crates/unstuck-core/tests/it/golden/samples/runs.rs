@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use unstuck_core::decision::{PolicyOverride, TokenUsage};
+use unstuck_core::decision::{RetryPolicyOverride, TokenUsage};
 use unstuck_core::event::{
-    AttemptCause, AttemptEnd, AttemptFailed, AttemptInterrupted, AttemptStarted, AttemptSucceeded,
-    AttemptUsage, ConfigRejected, ConfigReloaded, DiagnosedCheck, Event, FailedCheck,
-    InterruptionCause, IterationFinished, IterationStarted, OnStuck, OutputExcerpt, OutputReused,
-    RecordedLoopSettings, RecordedPipelineSettings, RoleInstance, RoleStarted, RunFinished,
-    RunKind, RunOutcome, RunResumed, RunStarted, SessionFinished, SessionSpec, SessionStarted,
+    AttemptEnd, AttemptFailed, AttemptInterrupted, AttemptStarted, AttemptSucceeded, AttemptUsage,
+    ConfigRejected, ConfigReloaded, DiagnosedCheck, Event, FailedCheck, InterruptionCause,
+    IterationFinished, IterationStarted, OnStuck, OutputExcerpt, OutputReused,
+    RecordedPipelineLoopSettings, RecordedPipelineSettings, RecordedRoleSettings, RetryCause,
+    RoleInstance, RunFinished, RunKind, RunOutcome, RunResumed, RunStarted, SessionFinished,
+    SessionSpec, SessionStarted,
 };
-use unstuck_core::usage_budget::{UsageBudget, UsageLimit};
-use unstuck_core::{FailureLayer, Kind, RecoveryLevel, RetryPolicy};
+use unstuck_core::usage_budget::{ConfiguredUsageBudgets, UsageBudgetLimit};
+use unstuck_core::{FailureKind, FailureLayer, RecoveryLevel, RetryPolicy};
 
 use super::{diagnosis, later, session, words};
 
@@ -93,10 +94,10 @@ fn started(work: RunKind) -> Event {
 }
 
 fn spec() -> SessionSpec {
-    let one = PolicyOverride {
+    let one = RetryPolicyOverride {
         max_retries: Some(5),
         timeout_multiplier: Some(1.5),
-        ..PolicyOverride::default()
+        ..RetryPolicyOverride::default()
     };
     SessionSpec {
         session: session(),
@@ -105,7 +106,7 @@ fn spec() -> SessionSpec {
         agent: Some("claude".into()),
         model: Some("claude-sonnet-5-5".into()),
         policy: RetryPolicy {
-            kinds: BTreeMap::from([(Kind::Timeout, one)]),
+            kinds: BTreeMap::from([(FailureKind::Timeout, one)]),
             tools: BTreeMap::from([("bash".into(), one)]),
             max_cost: Some(5.0),
             ..RetryPolicy::default()
@@ -131,7 +132,7 @@ fn pipeline() -> RecordedPipelineSettings {
     RecordedPipelineSettings {
         cwd: "/p".into(),
         command: words("unstuck run"),
-        roles: vec![RoleStarted {
+        roles: vec![RecordedRoleSettings {
             id: "builder".into(),
             needs: words("architect"),
             instances: 2,
@@ -145,18 +146,18 @@ fn pipeline() -> RecordedPipelineSettings {
         policy: "standard".into(),
         parallel: 2,
         checkpoint: true,
-        loop_settings: Some(RecordedLoopSettings {
+        loop_settings: Some(RecordedPipelineLoopSettings {
             max_iterations: 5,
             until: Some("make test".into()),
             stuck_after: 3,
             on_stuck: OnStuck::Escalate,
         }),
-        budget: Some(UsageBudget {
-            per_run: UsageLimit {
+        budget: Some(ConfiguredUsageBudgets {
+            per_run: UsageBudgetLimit {
                 usd: Some(20.0),
                 tokens: Some(1_000_000),
             },
-            per_day: UsageLimit::default(),
+            per_day: UsageBudgetLimit::default(),
         }),
         project_settings: Some("trusted".into()),
         knowledge: "0.1.0".into(),
@@ -173,9 +174,9 @@ fn resumed() -> Event {
     })
 }
 
-fn answering() -> AttemptCause {
-    AttemptCause {
-        kind: Kind::Timeout,
+fn answering() -> RetryCause {
+    RetryCause {
+        kind: FailureKind::Timeout,
         level: RecoveryLevel::Alternative,
         strategy: Some("reduce_scope".into()),
     }
@@ -253,7 +254,7 @@ fn attempt_failed() -> Event {
     Event::from(Box::new(AttemptFailed {
         end: end(1),
         diagnosis: diagnosis(
-            Kind::RateLimit,
+            FailureKind::RateLimit,
             FailureLayer::Agent,
             Some(RecoveryLevel::Same),
         ),
@@ -284,7 +285,7 @@ fn iteration_finished() -> Event {
         unchanged: 1,
         failed_check: Some(Box::new(DiagnosedCheck {
             check: check(),
-            diagnosis: diagnosis(Kind::TestFailure, FailureLayer::Infra, None),
+            diagnosis: diagnosis(FailureKind::TestFailure, FailureLayer::Infra, None),
         })),
     })
 }

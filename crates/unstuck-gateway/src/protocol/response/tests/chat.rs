@@ -42,7 +42,7 @@ pub(super) fn answer() -> Vec<Value> {
 #[test]
 fn stream_and_document_give_the_same_summary() {
     use FrameKind::{Content, End, Lifecycle};
-    let (frames, streamed) = stream(Endpoint::Chat, &answer());
+    let (frames, streamed) = stream(LlmApiEndpoint::Chat, &answer());
     #[rustfmt::skip]
     assert_eq!(frames, [
         Lifecycle, Content, Content, Content, Content, Content, Content, Lifecycle, Lifecycle, End,
@@ -55,7 +55,7 @@ fn stream_and_document_give_the_same_summary() {
             ],
         }}],
     });
-    let (frame, once) = whole(Endpoint::Chat, &document);
+    let (frame, once) = whole(LlmApiEndpoint::Chat, &document);
     assert_eq!(frame, FrameKind::Content);
     assert_eq!(streamed.summary(), once.summary());
     assert!(streamed.is_complete() && once.is_complete());
@@ -71,9 +71,9 @@ fn stream_and_document_give_the_same_summary() {
 fn end_needs_finish_reason_and_marker() {
     let events = answer();
     let without_done = &events[..events.len() - 1];
-    assert!(!stream(Endpoint::Chat, without_done).1.is_complete());
+    assert!(!stream(LlmApiEndpoint::Chat, without_done).1.is_complete());
     let without_reason = [events[1].clone(), json!("[DONE]")];
-    let (frames, reading) = stream(Endpoint::Chat, &without_reason);
+    let (frames, reading) = stream(LlmApiEndpoint::Chat, &without_reason);
     assert_eq!(frames, [FrameKind::Content, FrameKind::End]);
     assert!(!reading.is_complete());
 }
@@ -83,14 +83,14 @@ fn error_inside_a_200_is_kept() {
     let error = json!({"code": 429, "message": "Rate limit exceeded"});
     let mut chunk = chunk(json!({"content": ""}), json!("error"));
     chunk["error"] = error.clone();
-    let (frames, reading) = stream(Endpoint::Chat, &[chunk]);
+    let (frames, reading) = stream(LlmApiEndpoint::Chat, &[chunk]);
     assert_eq!(frames, [FrameKind::Error]);
     assert_eq!(
         reading.summary().error.as_deref(),
         Some(&*error.to_string())
     );
     let body = json!({"choices": [{"message": {"content": null}, "finish_reason": "stop"}], "error": error});
-    assert_eq!(whole(Endpoint::Chat, &body).0, FrameKind::Error);
+    assert_eq!(whole(LlmApiEndpoint::Chat, &body).0, FrameKind::Error);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn refusal_is_kept_at_an_ordinary_end() {
         chunk(json!({}), json!("stop")),
         json!("[DONE]"),
     ];
-    let (frames, reading) = stream(Endpoint::Chat, &events);
+    let (frames, reading) = stream(LlmApiEndpoint::Chat, &events);
     assert_eq!(
         frames,
         [FrameKind::Content, FrameKind::Lifecycle, FrameKind::End]
@@ -111,14 +111,14 @@ fn refusal_is_kept_at_an_ordinary_end() {
 
 #[test]
 fn tokens_are_unknown_without_usage() {
-    let (_, reading) = stream(Endpoint::Chat, &answer()[..3]);
+    let (_, reading) = stream(LlmApiEndpoint::Chat, &answer()[..3]);
     assert_eq!(reading.summary().tokens, None);
 }
 
 #[test]
 fn reasoning_is_content_but_not_text() {
     let event = chunk(json!({"reasoning_content": "Hm."}), Value::Null);
-    let (frames, reading) = stream(Endpoint::Chat, &[event]);
+    let (frames, reading) = stream(LlmApiEndpoint::Chat, &[event]);
     assert_eq!(
         (&frames[..], reading.summary().text_bytes),
         (&[FrameKind::Content][..], 0)
@@ -127,7 +127,7 @@ fn reasoning_is_content_but_not_text() {
 
 #[test]
 fn comment_is_a_ping() {
-    let mut reading = ResponseReader::new(Endpoint::Chat);
+    let mut reading = ResponseReader::new(LlmApiEndpoint::Chat);
     for frame in [
         ": OPENROUTER PROCESSING\n\n",
         "\n",
@@ -146,9 +146,9 @@ fn json_state_is_known_at_the_end() {
             chunk(json!({}), json!("stop")),
             json!("[DONE]"),
         ];
-        let (_, before) = stream(Endpoint::Chat, &events[..2]);
+        let (_, before) = stream(LlmApiEndpoint::Chat, &events[..2]);
         assert_eq!(before.summary().json, JsonValidity::Unknown);
-        let (_, reading) = stream(Endpoint::Chat, &events);
+        let (_, reading) = stream(LlmApiEndpoint::Chat, &events);
         assert_eq!(reading.text(), Some(text));
         reading.summary().json
     };
@@ -156,7 +156,7 @@ fn json_state_is_known_at_the_end() {
     assert_eq!(judge("Sure! {\"a\":1}"), JsonValidity::Invalid);
     assert_eq!(judge("{\"a\":"), JsonValidity::Invalid);
     assert_eq!(judge(""), JsonValidity::Unknown);
-    let mut unkept = ResponseReader::new(Endpoint::Chat);
+    let mut unkept = ResponseReader::new(LlmApiEndpoint::Chat);
     unkept.read_body(br#"{"choices":[{"message":{"content":"{"},"finish_reason":"stop"}]}"#);
     assert_eq!(
         (unkept.text(), unkept.summary().json),

@@ -30,13 +30,13 @@ pub(super) fn answer() -> Vec<Value> {
 #[test]
 fn stream_document_and_array_give_the_same_summary() {
     use FrameKind::{Content, End};
-    let (frames, streamed) = stream(Endpoint::Generate, &answer());
+    let (frames, streamed) = stream(LlmApiEndpoint::Generate, &answer());
     assert_eq!(frames, [Content, Content, Content, End]);
     let parts = json!([
         {"text": "Hm.", "thought": true}, {"text": "I look."}, {"functionCall": {"name": "read", "args": {"path": "a"}}},
     ]);
     for body in [chunk(parts, json!("STOP")), json!(answer())] {
-        let (frame, once) = whole(Endpoint::Generate, &body);
+        let (frame, once) = whole(LlmApiEndpoint::Generate, &body);
         assert_eq!(frame, Content);
         assert_eq!(streamed.summary(), once.summary());
         assert!(once.is_complete());
@@ -53,7 +53,7 @@ fn stream_document_and_array_give_the_same_summary() {
 #[test]
 fn last_piece_may_contain_content_and_the_end() {
     let (frames, reading) = stream(
-        Endpoint::Generate,
+        LlmApiEndpoint::Generate,
         &[chunk(json!([{"text": "x"}]), json!("MAX_TOKENS"))],
     );
     assert_eq!(
@@ -65,7 +65,7 @@ fn last_piece_may_contain_content_and_the_end() {
 
 #[test]
 fn array_is_complete_when_closed() {
-    let mut reading = ResponseReader::new(Endpoint::Generate);
+    let mut reading = ResponseReader::new(LlmApiEndpoint::Generate);
     let events = answer();
     assert_eq!(
         reading.read_frame(format!("[{}", events[1]).as_bytes()),
@@ -78,7 +78,7 @@ fn array_is_complete_when_closed() {
     assert!(!reading.is_complete());
     assert_eq!(reading.read_frame(b"\n]"), FrameKind::End);
     assert!(reading.is_complete());
-    let mut empty = ResponseReader::new(Endpoint::Generate);
+    let mut empty = ResponseReader::new(LlmApiEndpoint::Generate);
     assert_eq!(
         (empty.read_frame(b"[]"), empty.is_complete()),
         (FrameKind::End, false)
@@ -88,7 +88,7 @@ fn array_is_complete_when_closed() {
 #[test]
 fn error_is_read_in_event_array_and_document() {
     let body = json!({"error": {"code": 503, "message": "overloaded", "status": "UNAVAILABLE"}});
-    let (frames, reading) = stream(Endpoint::Generate, std::slice::from_ref(&body));
+    let (frames, reading) = stream(LlmApiEndpoint::Generate, std::slice::from_ref(&body));
     assert_eq!(
         (&frames[..], reading.is_complete()),
         (&[FrameKind::Error][..], false)
@@ -98,19 +98,22 @@ fn error_is_read_in_event_array_and_document() {
         Some(&*body["error"].to_string())
     );
     for body in [body.clone(), json!([body])] {
-        assert_eq!(whole(Endpoint::Generate, &body).0, FrameKind::Error);
+        assert_eq!(whole(LlmApiEndpoint::Generate, &body).0, FrameKind::Error);
     }
 }
 
 #[test]
 fn blocked_prompt_ends_with_content_filter() {
     let body = json!({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 4}});
-    let (frames, reading) = stream(Endpoint::Generate, &[body]);
+    let (frames, reading) = stream(LlmApiEndpoint::Generate, &[body]);
     assert_eq!(
         (&frames[..], reading.is_complete()),
         (&[FrameKind::End][..], true)
     );
     assert_eq!(reading.summary().finish, Some(FinishReason::ContentFilter));
-    let (_, reading) = stream(Endpoint::Generate, &[chunk(json!([]), json!("RECITATION"))]);
+    let (_, reading) = stream(
+        LlmApiEndpoint::Generate,
+        &[chunk(json!([]), json!("RECITATION"))],
+    );
     assert_eq!(reading.summary().finish, Some(FinishReason::ContentFilter));
 }

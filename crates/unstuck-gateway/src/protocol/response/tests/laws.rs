@@ -3,12 +3,12 @@ use proptest::prelude::*;
 use super::*;
 use crate::protocol::FrameSplitter;
 
-fn answers() -> [(Endpoint, Vec<Value>); 4] {
+fn answers() -> [(LlmApiEndpoint, Vec<Value>); 4] {
     [
-        (Endpoint::Messages, messages::answer()),
-        (Endpoint::Chat, chat::answer()),
-        (Endpoint::Responses, responses::answer()),
-        (Endpoint::Generate, generate::answer()),
+        (LlmApiEndpoint::Messages, messages::answer()),
+        (LlmApiEndpoint::Chat, chat::answer()),
+        (LlmApiEndpoint::Responses, responses::answer()),
+        (LlmApiEndpoint::Generate, generate::answer()),
     ]
 }
 
@@ -65,7 +65,7 @@ fn damaged_event_is_malformed_and_keeps_the_summary() {
 
 #[test]
 fn plain_proxy_error_is_an_error_in_every_stream() {
-    for endpoint in Endpoint::KNOWN {
+    for endpoint in LlmApiEndpoint::KNOWN {
         let mut reading = ResponseReader::new(endpoint);
         let frame = reading.read_frame(b"data: {\"error\":{\"message\":\"bad gateway\"}}\n\n");
         assert_eq!(frame, FrameKind::Error, "{endpoint:?}");
@@ -75,13 +75,13 @@ fn plain_proxy_error_is_an_error_in_every_stream() {
 
 #[test]
 fn lone_surrogate_is_content() {
-    let mut reading = ResponseReader::new(Endpoint::Chat).with_text();
+    let mut reading = ResponseReader::new(LlmApiEndpoint::Chat).with_text();
     let frame = br#"data: {"choices":[{"delta":{"content":"\ud83d"}}]}"#;
     assert_eq!(reading.read_frame(frame), FrameKind::Content);
     assert_eq!(reading.summary().text_bytes, 6);
 }
 
-fn stream_bytes(which: usize) -> (Endpoint, Vec<u8>) {
+fn stream_bytes(which: usize) -> (LlmApiEndpoint, Vec<u8>) {
     let (endpoint, events) = answers()[which].clone();
     (
         endpoint,
@@ -108,7 +108,7 @@ proptest! {
 
     #[test]
     fn arbitrary_bytes_are_read_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        for endpoint in Endpoint::KNOWN {
+        for endpoint in LlmApiEndpoint::KNOWN {
             let mut reading = ResponseReader::new(endpoint).with_text();
             reading.read_frame(&bytes);
             reading.read_frame(&[b"data: ", &bytes[..]].concat());

@@ -49,13 +49,13 @@ fn document() -> Value {
 #[test]
 fn stream_and_document_give_the_same_summary() {
     use FrameKind::{Content, End, Lifecycle, Ping};
-    let (frames, streamed) = stream(Endpoint::Messages, &answer());
+    let (frames, streamed) = stream(LlmApiEndpoint::Messages, &answer());
     #[rustfmt::skip]
     assert_eq!(frames, [
         Lifecycle, Ping, Lifecycle, Content, Content, Lifecycle, Lifecycle, Content, Content, Lifecycle,
         Content, Lifecycle, Content, Content, Lifecycle, Content, Lifecycle, Lifecycle, End,
     ]);
-    let (frame, once) = whole(Endpoint::Messages, &document());
+    let (frame, once) = whole(LlmApiEndpoint::Messages, &document());
     assert_eq!(frame, FrameKind::Content);
     assert_eq!(streamed.summary(), once.summary());
     assert!(streamed.is_complete() && once.is_complete());
@@ -69,7 +69,7 @@ fn stream_and_document_give_the_same_summary() {
 
 #[test]
 fn event_name_is_optional() {
-    let mut reading = ResponseReader::new(Endpoint::Messages);
+    let mut reading = ResponseReader::new(LlmApiEndpoint::Messages);
     let frame = b"event: content_block_delta\r\ndata: {\"type\":\"content_block_delta\",\r\ndata: \"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"x\"}}\r\n\r\n";
     assert_eq!(reading.read_frame(frame), FrameKind::Content);
     assert_eq!(reading.summary().text_bytes, 1);
@@ -80,7 +80,7 @@ fn error_within_a_stream_is_kept_and_is_not_the_end() {
     let error = json!({"type": "overloaded_error", "message": "Overloaded"});
     let mut events = answer()[..8].to_vec();
     events.push(json!({"type": "error", "error": error}));
-    let (frames, reading) = stream(Endpoint::Messages, &events);
+    let (frames, reading) = stream(LlmApiEndpoint::Messages, &events);
     assert_eq!(frames.last(), Some(&FrameKind::Error));
     assert_eq!(
         reading.summary().error.as_deref(),
@@ -92,7 +92,7 @@ fn error_within_a_stream_is_kept_and_is_not_the_end() {
 #[test]
 fn error_in_a_document_is_kept() {
     let body = json!({"type": "error", "error": {"type": "api_error", "message": "x"}});
-    let (frame, reading) = whole(Endpoint::Messages, &body);
+    let (frame, reading) = whole(LlmApiEndpoint::Messages, &body);
     assert_eq!((frame, reading.is_complete()), (FrameKind::Error, false));
     assert!(
         reading
@@ -114,7 +114,7 @@ fn every_stop_reason_is_mapped() {
     ];
     for (reason, finish) in cases {
         let event = json!({"type": "message_delta", "delta": {"stop_reason": reason}});
-        let (_, reading) = stream(Endpoint::Messages, &[event]);
+        let (_, reading) = stream(LlmApiEndpoint::Messages, &[event]);
         assert_eq!(reading.summary().finish, Some(finish));
     }
 }
@@ -122,7 +122,7 @@ fn every_stop_reason_is_mapped() {
 #[test]
 fn empty_response_is_an_end() {
     let body = json!({"type": "message", "content": [], "stop_reason": "end_turn"});
-    let (frame, reading) = whole(Endpoint::Messages, &body);
+    let (frame, reading) = whole(LlmApiEndpoint::Messages, &body);
     assert_eq!((frame, reading.is_complete()), (FrameKind::End, true));
     assert!(reading.summary().is_empty());
 }
@@ -133,6 +133,6 @@ fn unknown_additions_are_ignored() {
         json!({"type": "message_hint", "x": 1}),
         json!({"type": "content_block_start", "index": 0, "content_block": {"type": "hologram"}}),
     ];
-    let (frames, _) = stream(Endpoint::Messages, &events);
+    let (frames, _) = stream(LlmApiEndpoint::Messages, &events);
     assert_eq!(frames, [FrameKind::Lifecycle, FrameKind::Content]);
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::*;
 
 /// Returns the frame kinds and the reader of a stream of these events.
-fn stream(endpoint: Endpoint, events: &[Value]) -> (Vec<FrameKind>, ResponseReader) {
+fn stream(endpoint: LlmApiEndpoint, events: &[Value]) -> (Vec<FrameKind>, ResponseReader) {
     let mut reading = ResponseReader::new(endpoint).with_text();
     let frames = events
         .iter()
@@ -28,7 +28,7 @@ fn sse(event: &Value) -> String {
     }
 }
 
-fn whole(endpoint: Endpoint, body: &Value) -> (FrameKind, ResponseReader) {
+fn whole(endpoint: LlmApiEndpoint, body: &Value) -> (FrameKind, ResponseReader) {
     let mut reading = ResponseReader::new(endpoint).with_text();
     let frame = reading.read_body(body.to_string().as_bytes());
     (frame, reading)
@@ -41,7 +41,7 @@ fn tokens(said: &ResponseSummary) -> Option<(u64, u64, u64)> {
 
 #[test]
 fn uninspected_response_is_content_and_always_complete() {
-    let mut reading = ResponseReader::new(Endpoint::Other);
+    let mut reading = ResponseReader::new(LlmApiEndpoint::Other);
     assert_eq!(reading.read_frame(b"anything"), FrameKind::Content);
     assert!(reading.is_complete());
     assert_eq!(*reading.summary(), ResponseSummary::default());

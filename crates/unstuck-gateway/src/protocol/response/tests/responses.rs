@@ -60,13 +60,13 @@ pub(super) fn answer() -> Vec<Value> {
 #[test]
 fn stream_and_document_give_the_same_summary() {
     use FrameKind::{Content, End, Lifecycle};
-    let (frames, streamed) = stream(Endpoint::Responses, &answer());
+    let (frames, streamed) = stream(LlmApiEndpoint::Responses, &answer());
     #[rustfmt::skip]
     assert_eq!(frames, [
         Lifecycle, Lifecycle, Lifecycle, Lifecycle, Lifecycle, Lifecycle, Content, Content, Content, Lifecycle,
         Content, Content, Content, Content, Content, End,
     ]);
-    let (frame, once) = whole(Endpoint::Responses, &response("completed", items()));
+    let (frame, once) = whole(LlmApiEndpoint::Responses, &response("completed", items()));
     assert_eq!(frame, FrameKind::Content);
     assert_eq!(streamed.summary(), once.summary());
     assert!(streamed.is_complete() && once.is_complete());
@@ -86,9 +86,9 @@ fn stream_and_document_give_the_same_summary() {
 #[test]
 fn response_without_pieces_is_read_from_its_last_event() {
     let events = answer();
-    let (_, all) = stream(Endpoint::Responses, &events);
+    let (_, all) = stream(LlmApiEndpoint::Responses, &events);
     let (_, few) = stream(
-        Endpoint::Responses,
+        LlmApiEndpoint::Responses,
         &[events[0].clone(), events[15].clone()],
     );
     assert_eq!(all.summary(), few.summary());
@@ -103,14 +103,17 @@ fn incomplete_response_is_complete_as_a_stream() {
         let mut response = response("incomplete", json!([]));
         response["incomplete_details"] = json!({"reason": reason});
         let event = json!({"type": "response.incomplete", "response": response});
-        let (frames, reading) = stream(Endpoint::Responses, &[event]);
+        let (frames, reading) = stream(LlmApiEndpoint::Responses, &[event]);
         assert_eq!(
             (&frames[..], reading.is_complete()),
             (&[FrameKind::End][..], true)
         );
         assert_eq!(reading.summary().finish, Some(finish.clone()));
         assert_eq!(
-            whole(Endpoint::Responses, &response).1.summary().finish,
+            whole(LlmApiEndpoint::Responses, &response)
+                .1
+                .summary()
+                .finish,
             Some(finish)
         );
     }
@@ -122,7 +125,7 @@ fn both_failure_events_are_errors() {
     let mut response = response("failed", json!([]));
     response["error"] = error.clone();
     let failed = json!({"type": "response.failed", "response": response});
-    let (frames, reading) = stream(Endpoint::Responses, &[failed]);
+    let (frames, reading) = stream(LlmApiEndpoint::Responses, &[failed]);
     assert_eq!(
         (&frames[..], reading.is_complete()),
         (&[FrameKind::Error][..], true)
@@ -131,10 +134,13 @@ fn both_failure_events_are_errors() {
         reading.summary().error.as_deref(),
         Some(&*error.to_string())
     );
-    assert_eq!(whole(Endpoint::Responses, &response).0, FrameKind::Error);
+    assert_eq!(
+        whole(LlmApiEndpoint::Responses, &response).0,
+        FrameKind::Error
+    );
 
     let flat = json!({"type": "error", "code": "rate_limit_exceeded", "message": "x", "sequence_number": 3});
-    let (frames, reading) = stream(Endpoint::Responses, std::slice::from_ref(&flat));
+    let (frames, reading) = stream(LlmApiEndpoint::Responses, std::slice::from_ref(&flat));
     assert_eq!(
         (&frames[..], reading.is_complete()),
         (&[FrameKind::Error][..], false)
@@ -148,14 +154,17 @@ fn refusal_is_content() {
         json!({"type": "response.refusal.delta", "delta": "I can't."}),
         json!({"type": "response.completed", "response": response("completed", json!([]))}),
     ];
-    let (frames, reading) = stream(Endpoint::Responses, &events);
+    let (frames, reading) = stream(LlmApiEndpoint::Responses, &events);
     assert_eq!(frames, [FrameKind::Content, FrameKind::End]);
     assert_eq!(reading.summary().finish, Some(FinishReason::Refusal));
 }
 
 #[test]
 fn done_marker_of_other_apis_is_not_the_end() {
-    let (frames, reading) = stream(Endpoint::Responses, &[answer()[0].clone(), json!("[DONE]")]);
+    let (frames, reading) = stream(
+        LlmApiEndpoint::Responses,
+        &[answer()[0].clone(), json!("[DONE]")],
+    );
     assert_eq!(
         (frames[1], reading.is_complete()),
         (FrameKind::Lifecycle, false)
@@ -164,7 +173,7 @@ fn done_marker_of_other_apis_is_not_the_end() {
 
 #[test]
 fn background_response_is_complete() {
-    let (frame, reading) = whole(Endpoint::Responses, &response("queued", json!([])));
+    let (frame, reading) = whole(LlmApiEndpoint::Responses, &response("queued", json!([])));
     assert_eq!((frame, reading.is_complete()), (FrameKind::End, true));
     assert_eq!(
         reading.summary().finish,

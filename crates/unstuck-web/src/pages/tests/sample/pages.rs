@@ -19,7 +19,7 @@ use crate::pages::run::RunPage;
 use crate::pages::runs::{self, RunsPage};
 use crate::pages::session::SessionPage;
 use crate::pages::settings::SettingsPage;
-use crate::queries::RunStatusCounts;
+use crate::queries::ActiveRunCounts;
 
 impl<F: Fn(&str) -> String> Sample<F> {
     pub(crate) fn now(&self) -> OverviewPage {
@@ -58,7 +58,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
                 unknown_price: 3,
                 ..unstuck_store::CostSummary::default().into()
             },
-            counts: RunStatusCounts {
+            counts: ActiveRunCounts {
                 running: 1,
                 waiting: 2,
                 crashed: 1,
@@ -80,7 +80,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
             runs: ListPage {
                 items: vec![
                     self.run("r1", RunStatus::Waiting),
-                    Run {
+                    RunSummaryResponse {
                         task: self.o("Build the checkout and review it"),
                         roles: Some(3),
                         ..self.run("r2", RunStatus::Running)
@@ -222,7 +222,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
             frame: self.frame(),
             projects: vec![self.project()],
             project: Some(self.project()),
-            effective: EffectivePolicy {
+            effective: EffectiveRetryPolicy {
                 policy: policy.clone(),
                 origin: PolicyOrigin::Set,
                 version: 3,

@@ -5,9 +5,9 @@ use unstuck_core::decision::{
 use unstuck_core::diagnosis::{Diagnosis, Evidence};
 use unstuck_core::event::{
     AttemptEnd, AttemptInterrupted, AttemptSucceeded, AttemptUsage, EffectiveRetryLimits,
-    EscalationKind, OnStuck, OutputReused, RecordedDecisionInputs, RecordedLoopSettings,
-    RecordedPipelineSettings, RoleStarted, RunId, RunKind, RunStarted, SessionSpec, SessionStarted,
-    VERSION,
+    EscalationKind, OnStuck, OutputReused, RecordedDecisionInputs, RecordedPipelineLoopSettings,
+    RecordedPipelineSettings, RecordedRoleSettings, RunId, RunKind, RunStarted, SessionSpec,
+    SessionStarted, VERSION,
 };
 use unstuck_core::failure::FailureLayer;
 use unstuck_core::{RecoveryLevel, RetryPolicy};
@@ -23,8 +23,8 @@ pub(in super::super) struct Told {
     seq: u64,
 }
 
-pub(in super::super) fn role(id: &str, needs: &[&str], instances: u32) -> RoleStarted {
-    RoleStarted {
+pub(in super::super) fn role(id: &str, needs: &[&str], instances: u32) -> RecordedRoleSettings {
+    RecordedRoleSettings {
         id: id.to_owned(),
         needs: needs.iter().map(|need| (*need).to_owned()).collect(),
         instances,
@@ -35,7 +35,7 @@ pub(in super::super) fn role(id: &str, needs: &[&str], instances: u32) -> RoleSt
 }
 
 impl Told {
-    pub(in super::super) fn new(roles: Vec<RoleStarted>, iterations: Option<u32>) -> Self {
+    pub(in super::super) fn new(roles: Vec<RecordedRoleSettings>, iterations: Option<u32>) -> Self {
         let now = Timestamp::from_seconds(1_794_777_000);
         let work = RunKind::Pipeline(Box::new(RecordedPipelineSettings {
             cwd: "/p".into(),
@@ -47,7 +47,7 @@ impl Told {
             policy: "pipeline".into(),
             parallel: 4,
             checkpoint: true,
-            loop_settings: iterations.map(|max_iterations| RecordedLoopSettings {
+            loop_settings: iterations.map(|max_iterations| RecordedPipelineLoopSettings {
                 max_iterations,
                 until: None,
                 stuck_after: 3,
@@ -167,7 +167,7 @@ impl Told {
     fn fail(
         &mut self,
         session: &SessionId,
-        kind: Kind,
+        kind: FailureKind,
         line: &str,
         limit: Option<&str>,
     ) -> Vec<String> {
@@ -264,7 +264,7 @@ fn decided(session: &SessionId, changes: Vec<ConcreteAttemptChange>) -> Box<Deci
         session: Some(session.clone()),
         number: 1,
         decision: Decision {
-            kind: Kind::Timeout,
+            kind: FailureKind::Timeout,
             level: Some(RecoveryLevel::Alternative),
             action: RecoveryAction::Change {
                 changes,
@@ -319,7 +319,12 @@ fn timeout_and_its_retry_take_three_lines() {
     told.iterate(1, "");
     let (session, part) = told.start("implementer", 1);
     assert_eq!(
-        told.fail(&session, Kind::Timeout, "some last words", Some("timeout")),
+        told.fail(
+            &session,
+            FailureKind::Timeout,
+            "some last words",
+            Some("timeout")
+        ),
         ["[Attempt 1] implementer (timeout=1200s) → timeout"]
     );
     assert_eq!(
@@ -350,7 +355,7 @@ fn parallel_instances_of_a_role_are_distinguished() {
     told.iterate(1, "");
     told.start("reviewer", 1);
     let (session, part) = told.start("reviewer", 2);
-    told.fail(&session, Kind::Timeout, "", Some("timeout"));
+    told.fail(&session, FailureKind::Timeout, "", Some("timeout"));
     assert_eq!(
         told.happen(decided(
             &session,
@@ -372,7 +377,7 @@ fn evidence_stays_on_one_line() {
     let (session, _) = told.start("implementer", 1);
     let line = "You have hit your limit\nand this goes on for a very long time";
     assert_eq!(
-        told.fail(&session, Kind::RateLimit, line, None),
+        told.fail(&session, FailureKind::RateLimit, line, None),
         ["[Attempt 1] implementer → rate_limit: You have hit your lim…"]
     );
 }
@@ -407,13 +412,18 @@ fn escalation_shows_evidence_and_next_commands() {
     let mut told = Told::new(vec![role("implementer", &[], 1)], None);
     told.iterate(1, "");
     let (session, part) = told.start("implementer", 1);
-    told.fail(&session, Kind::AuthRequired, "Please run /login", None);
+    told.fail(
+        &session,
+        FailureKind::AuthRequired,
+        "Please run /login",
+        None,
+    );
     let asked = Box::new(EscalationOpened {
         session: Some(session.clone()),
         id: "q".into(),
         escalation_kind: EscalationKind::Hiccup,
         trigger: "HICCUP".into(),
-        kind: Kind::AuthRequired,
+        kind: FailureKind::AuthRequired,
         reason_code: EscalationReason::Fatal,
         reason: "Authentication required.".into(),
         awaiting: "human".into(),
