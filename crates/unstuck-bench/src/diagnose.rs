@@ -4,8 +4,8 @@ use anyhow::Result;
 use unstuck_core::knowledge::DiagnosisKnowledge;
 use unstuck_core::{Classifier, ClockReading, Diagnosis, Failure, FailureKind, Timestamp};
 
-use crate::baseline::RegexLoop;
 use crate::measure::{ROUNDS, Samples, time_once, time_repeated};
+use crate::regex_baseline::RegexLoop;
 use crate::table::{FigureTable, FigureTarget};
 use crate::texts::{TextGenerator, USUAL_SIZE, failed};
 

@@ -2,8 +2,6 @@
 //!
 //! The machine is never idle, so every round measures each side once, and the result is the ratio of the two.
 
-mod baseline;
-mod classifier_scaling;
 mod dashboard;
 mod decide;
 mod diagnose;
@@ -14,7 +12,9 @@ mod loop_detection;
 mod measure;
 mod pipeline;
 mod process_fixture;
+mod regex_baseline;
 mod resources;
+mod rule_count_scaling;
 mod sandbox;
 mod startup;
 mod store;
@@ -47,7 +47,7 @@ type Section = fn(&mut FigureTable) -> Result<()>;
 /// The benchmarks by the names that `./bench NAME…` takes; without a name, all of them run.
 const SECTIONS: [(&str, Section); 12] = [
     ("diagnosing", diagnose::measure),
-    ("growing", classifier_scaling::measure),
+    ("growing", rule_count_scaling::measure),
     ("starting", startup::measure),
     ("deciding", decide::measure),
     ("supervising", supervise::measure),

@@ -8,9 +8,9 @@ use anyhow::{Context, Result, ensure};
 use unstuck_core::Classifier;
 use unstuck_core::knowledge::DiagnosisKnowledge;
 
-use crate::baseline::RegexLoop;
 use crate::diagnose::{diagnose_all, now};
 use crate::measure::{ROUNDS, Samples, time_once};
+use crate::regex_baseline::RegexLoop;
 use crate::table::{FigureTable, FigureTarget};
 use crate::texts::{TextGenerator, USUAL_SIZE, failed, one_line};
 

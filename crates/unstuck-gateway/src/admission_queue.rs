@@ -15,7 +15,7 @@ use unstuck_core::admission::{
 };
 use unstuck_core::{FailureKind, Timestamp};
 
-use crate::clock;
+use crate::system_clock;
 
 /// The key of an admission queue: upstream, API key and model.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -85,7 +85,10 @@ impl AdmissionQueues {
         }
         let lane = Arc::new(AdmissionQueue {
             state: Mutex::new(AdmissionQueueState {
-                lane: ApiAdmissionController::new(self.settings.clone(), clock::timestamp_now()),
+                lane: ApiAdmissionController::new(
+                    self.settings.clone(),
+                    system_clock::timestamp_now(),
+                ),
                 queue: WaitQueue::default(),
                 is_served: false,
             }),
@@ -132,7 +135,7 @@ impl AdmissionQueue {
         let (waiting, place) = {
             let mut state = self.state();
             if state.queue.is_empty() {
-                let now = clock::timestamp_now();
+                let now = system_clock::timestamp_now();
                 let (waits, is_down) = match state.lane.admit(ask, now) {
                     AdmissionDecision::Admit => return Ok(AdmissionPermit::new(self)),
                     AdmissionDecision::Wait { until, why } => {
@@ -176,9 +179,12 @@ impl AdmissionQueue {
             return Ok(AdmissionPermit::new(self));
         }
         // It waited as long as it could.
-        let why = self.state().lane.hold_reason(ask, clock::timestamp_now());
+        let why = self
+            .state()
+            .lane
+            .hold_reason(ask, system_clock::timestamp_now());
         Err(AdmissionWait {
-            until: clock::timestamp_now(),
+            until: system_clock::timestamp_now(),
             reason: why.map_or(HoldReason::Rate, |(_, why)| why),
         })
     }
@@ -188,7 +194,7 @@ impl AdmissionQueue {
         self: &Arc<Self>,
         ask: ApiAdmissionRequest,
     ) -> AdmissionPermit {
-        let now = clock::timestamp_now();
+        let now = system_clock::timestamp_now();
         self.state().lane.admit_on_request(ask, now);
         AdmissionPermit {
             lane: Some(Arc::clone(self)),
@@ -206,10 +212,13 @@ impl AdmissionQueue {
         let mut every = NOTIFY_AFTER;
         loop {
             let left = told.map_or(NOTIFY_AFTER, |waits| {
-                waits.until.since(clock::timestamp_now()).max(NOTIFY_AFTER)
+                waits
+                    .until
+                    .since(system_clock::timestamp_now())
+                    .max(NOTIFY_AFTER)
             });
             tokio::time::sleep(left).await;
-            let now = clock::timestamp_now();
+            let now = system_clock::timestamp_now();
             let (until, why) = self
                 .state()
                 .lane
@@ -232,7 +241,7 @@ impl AdmissionQueue {
                 return;
             };
             let wait = until
-                .since(clock::timestamp_now())
+                .since(system_clock::timestamp_now())
                 .max(Duration::from_millis(1));
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
@@ -245,7 +254,7 @@ impl AdmissionQueue {
     fn admit_waiting(&self) -> Option<Timestamp> {
         let state = &mut *self.state();
         loop {
-            let now = clock::timestamp_now();
+            let now = system_clock::timestamp_now();
             match state.queue.next_admission(&mut state.lane, now) {
                 NextAdmission::Admit(go) => {
                     if go.send(()).is_err() {
@@ -303,7 +312,10 @@ impl AdmissionPermit {
     /// Records the limits from the headers of a response that has only begun.
     pub(crate) fn record_limits(&self, seen: &ResponseRateLimits) {
         if let Some(shared) = self.lane.as_ref().filter(|_| !seen.is_empty()) {
-            shared.state().lane.on_headers(seen, clock::timestamp_now());
+            shared
+                .state()
+                .lane
+                .on_headers(seen, system_clock::timestamp_now());
         }
     }
 
@@ -316,7 +328,7 @@ impl AdmissionPermit {
     ) {
         let is_on_request = self.is_on_request;
         self.release(|lane| {
-            let now = clock::timestamp_now();
+            let now = system_clock::timestamp_now();
             if is_on_request {
                 lane.end_stated_limits(now);
             }
@@ -331,7 +343,7 @@ impl AdmissionPermit {
         stated: Option<Duration>,
         seen: &ResponseRateLimits,
     ) {
-        self.release(|lane| lane.on_failure(kind, stated, seen, clock::timestamp_now()));
+        self.release(|lane| lane.on_failure(kind, stated, seen, system_clock::timestamp_now()));
     }
 
     fn release(&mut self, tell: impl FnOnce(&mut ApiAdmissionController)) {
@@ -351,7 +363,7 @@ impl AdmissionPermit {
 impl Drop for AdmissionPermit {
     /// The client went away.
     fn drop(&mut self) {
-        self.release(|lane| lane.on_abandoned(clock::timestamp_now()));
+        self.release(|lane| lane.on_abandoned(system_clock::timestamp_now()));
     }
 }
 

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 
-use crate::non_llm_requests::{BodyError, NonLlmHandlerBody};
+use crate::non_llm_request_handler::{BodyError, NonLlmHandlerBody};
 use crate::upstream::UpstreamResponseBody;
 
 /// A body that is generated while it is sent.

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use unstuck_core::Timestamp;
 use unstuck_network::NetworkProbe;
 
-use crate::clock;
+use crate::system_clock;
 
 /// The lifetime of a probe result.
 const CACHE_TTL: Duration = Duration::from_secs(1);
@@ -47,7 +47,7 @@ impl Connectivity {
         let is_offline = self.probe.is_offline().await;
         let was_offline = seen.last_result.is_some_and(|(_, was)| was);
         if was_offline && !is_offline {
-            seen.online_since = Some(clock::timestamp_now());
+            seen.online_since = Some(system_clock::timestamp_now());
         }
         seen.last_result = Some((Instant::now(), is_offline));
         is_offline

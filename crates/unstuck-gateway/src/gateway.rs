@@ -11,7 +11,6 @@ use unstuck_core::escalation::EscalationAnswer;
 use unstuck_core::event::{BudgetReached, BudgetScope, SessionId};
 use unstuck_core::{RetryPolicy, Timestamp};
 
-use crate::clock;
 use crate::error::GatewayError;
 use crate::protocol::Protocol;
 use crate::recorder::{GatewayRecorder, GatewaySessionEvent};
@@ -19,6 +18,7 @@ use crate::server::{self, StopMode};
 use crate::session::{GatewaySession, GatewaySessionSetup};
 use crate::settings::{GatewayBudgetSettings, GatewaySettings};
 use crate::state::{GatewayKnowledgeProvider, GatewayState};
+use crate::system_clock;
 
 /// A running gateway.
 pub struct Gateway {
@@ -63,9 +63,11 @@ impl Gateway {
     /// Registers a session before its first call.
     pub fn register(&self, setup: GatewaySessionSetup) -> Arc<GatewaySession> {
         let limits = self.state.settings.loop_rules.limits.clone();
-        self.state
-            .sessions
-            .add(GatewaySession::new(setup, limits, clock::timestamp_now()))
+        self.state.sessions.add(GatewaySession::new(
+            setup,
+            limits,
+            system_clock::timestamp_now(),
+        ))
     }
 
     /// Returns the session of that name.
@@ -101,7 +103,8 @@ impl Gateway {
         match reached.scope {
             BudgetScope::Session => session.allow_spending(reached.raise_to),
             BudgetScope::GatewayDay => {
-                session.raise_day_budget(clock::timestamp_now().day_number(), reached.raise_to);
+                session
+                    .raise_day_budget(system_clock::timestamp_now().day_number(), reached.raise_to);
             }
             // A run's limit is set again before each attempt, and a policy's limit is not the gateway's.
             BudgetScope::Run | BudgetScope::Day | BudgetScope::Policy => {}
@@ -114,7 +117,7 @@ impl Gateway {
             session.allow_spending(usd);
         }
         if let Some(usd) = today {
-            session.raise_day_budget(clock::timestamp_now().day_number(), usd);
+            session.raise_day_budget(system_clock::timestamp_now().day_number(), usd);
         }
     }
 

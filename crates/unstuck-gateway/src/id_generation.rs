@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use unstuck_core::RunId;
 use unstuck_core::decision::{RandomDraw, SeededRng};
 
-use crate::clock;
+use crate::system_clock;
 
 /// The name prefix of clients that name no session.
 const CLIENT_PREFIX: &str = "client-";
@@ -29,7 +29,7 @@ fn random_draw() -> RandomDraw {
         match getrandom::fill(&mut seed) {
             Ok(()) => u64::from_le_bytes(seed),
             // Names need only differ.
-            Err(_) => clock::timestamp_now().millis().cast_unsigned(),
+            Err(_) => system_clock::timestamp_now().millis().cast_unsigned(),
         }
     });
     static COUNT: AtomicU64 = AtomicU64::new(0);

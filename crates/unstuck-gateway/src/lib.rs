@@ -24,33 +24,33 @@
 
 mod admission_queue;
 mod call;
-mod call_cutoff;
 mod call_waits;
 mod client_response_body;
-mod clock;
 mod coalescing_waker;
 mod connectivity;
 mod error;
 mod gateway;
 mod id_generation;
 pub mod loop_detection;
-mod non_llm_requests;
+mod non_llm_request_handler;
 pub mod protocol;
 mod recorder;
 mod run_budget;
 mod server;
 mod session;
 mod settings;
+mod shutdown_cutoff;
 mod spending;
 mod state;
 mod store_recorder;
+mod system_clock;
 mod upstream;
 mod upstream_health;
 mod usage;
 
 pub use error::GatewayError;
 pub use gateway::{Gateway, GatewayHandle};
-pub use non_llm_requests::{
+pub use non_llm_request_handler::{
     BodyError, ConnectionPeer, NonLlmHandlerBody, NonLlmRequestHandler, NonLlmResponseFuture,
 };
 pub use recorder::{

@@ -15,7 +15,7 @@ use unstuck_network::NetworkProbe;
 
 use crate::error::GatewayError;
 use crate::loop_detection::LoopDetectionLimits;
-use crate::non_llm_requests::NonLlmRequestHandler;
+use crate::non_llm_request_handler::NonLlmRequestHandler;
 use crate::protocol::Protocol;
 
 /// The settings of a gateway.

@@ -10,15 +10,15 @@ use unstuck_core::knowledge::RecoveryKnowledge;
 use unstuck_core::{Classifier, Diagnosis, Failure, RetryPolicy, Timestamp};
 
 use crate::admission_queue::AdmissionQueues;
-use crate::call_cutoff::CallCutoff;
-use crate::clock;
 use crate::connectivity::Connectivity;
 use crate::error::GatewayError;
 use crate::protocol::ResponseSummary;
 use crate::recorder::{EventBus, GatewayRecorder};
 use crate::session::{GatewaySession, GatewaySessions};
 use crate::settings::{GatewaySettings, restrict_client_keys};
+use crate::shutdown_cutoff::CallCutoff;
 use crate::spending::{BudgetOwner, BudgetRemaining, DaySpending};
+use crate::system_clock;
 use crate::upstream::UpstreamClient;
 use crate::upstream_health::UpstreamHealthMap;
 
@@ -114,7 +114,7 @@ impl GatewayState {
     pub(crate) fn diagnose(&self, failure: &Failure) -> Diagnosis {
         self.knowledge
             .classifier()
-            .diagnose(failure, &clock::clock_reading())
+            .diagnose(failure, &system_clock::clock_reading())
     }
 
     /// Returns one random number.
@@ -155,7 +155,7 @@ impl GatewayState {
         if let Some(reached) = session.run_budget().and_then(|purse| purse.reached_limit()) {
             return Some(reached);
         }
-        let now = clock::timestamp_now();
+        let now = system_clock::timestamp_now();
         let (configured, today) = (budgets.day?, self.spending.today(now));
         let most = session.daily_spending_limit(now.day_number(), configured);
         (today >= most).then(|| reached(BudgetScope::GatewayDay, today, most, configured))
@@ -168,7 +168,7 @@ impl GatewayState {
         let own = session.allowance(budgets.session);
         let own = own.map(|most| left(most - session.spent(), BudgetOwner::Session));
         let of_day = budgets.day.map(|most| {
-            let now = clock::timestamp_now();
+            let now = system_clock::timestamp_now();
             let most = session.daily_spending_limit(now.day_number(), most);
             left(most - self.spending.today(now), BudgetOwner::Day)
         });
@@ -199,7 +199,7 @@ impl GatewayState {
         let limits = self.settings.loop_rules.limits.clone();
         let make = || {
             let setup = self.recorder.begin_session(name, client, &self.policy());
-            GatewaySession::new(setup, limits, clock::timestamp_now())
+            GatewaySession::new(setup, limits, system_clock::timestamp_now())
         };
         self.sessions.get_or(name, make)
     }

@@ -8,7 +8,7 @@ use unstuck_core::Timestamp;
 use unstuck_core::event::{ApiCallOutcome, ApiCallRecord};
 use unstuck_core::event::{RunId, SessionId};
 
-use crate::append::EventPayloadRedactor;
+use crate::append_request::EventPayloadRedactor;
 
 /// The maximum length of a model or upstream name; clients can send anything.
 const MAX_NAME_CHARS: usize = 200;

@@ -45,7 +45,7 @@
 //! ```
 
 mod api_calls;
-mod append;
+mod append_request;
 mod attempt_stats;
 mod error;
 mod escalation;
@@ -70,7 +70,7 @@ mod timeline;
 mod upstream_health;
 
 pub use api_calls::{CallFilter, StoredCall};
-pub use append::{EventPayloadRedactor, RunEventBatch};
+pub use append_request::{EventPayloadRedactor, RunEventBatch};
 pub use error::StoreError;
 pub use export::ExportError;
 pub use failure_query::{FailureCursor, FailurePage, FailureQuery, FailureRow};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::append::EventPayloadRedactor;
+use crate::append_request::EventPayloadRedactor;
 
 /// Options for opening a store.
 #[derive(Debug, Clone)]

@@ -10,7 +10,7 @@ use unstuck_core::event::{EventRecord, RunId, SessionId};
 use unstuck_core::views::{FailureAnalytics, RunStatus, RunSummary, UsageGap};
 
 use crate::api_calls::{CallFilter, PreparedCalls, StoredCall};
-use crate::append::{PreparedEventBatch, RunEventBatch};
+use crate::append_request::{PreparedEventBatch, RunEventBatch};
 use crate::error::StoreError;
 use crate::escalation::{EscalationFilter, EscalationRow};
 use crate::failure_query::{FailureCursor, FailurePage, FailureQuery};

@@ -8,7 +8,7 @@ use unstuck_store::StoreLocation;
 use crate::config::ConfigSources;
 use crate::environment_variables;
 use crate::output::ColorMode;
-use crate::paths::abbreviate_home;
+use crate::project_lookup::abbreviate_home;
 
 /// Common context of a command.
 #[derive(Debug)]

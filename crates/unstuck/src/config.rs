@@ -19,7 +19,7 @@ use unstuck_store::{StoreLocation, read_settings_at};
 
 use crate::environment_variables;
 use crate::error_report::error_with_hint;
-use crate::paths::project_of;
+use crate::project_lookup::project_of;
 
 /// Configuration sources in addition to the files of the user and of the project.
 #[derive(Debug, Clone, Copy, Default)]

@@ -16,13 +16,13 @@ use unstuck_store::{
     EscalationClosure, EscalationFilter, EscalationRow, EscalationStatusFilter, StoreError,
 };
 
-use crate::agent_restrictions::human_only_error;
 use crate::choice_prompt::ChoicePrompt;
 use crate::command_context::CommandContext;
 use crate::config::Config;
 use crate::error_report::{forbidden, refusal};
+use crate::human_only_commands::human_only_error;
 use crate::notifications::ConfiguredNotifier;
-use crate::paths::current_project;
+use crate::project_lookup::current_project;
 use crate::project_setting_changes::load_for_answers;
 use crate::run_history::RunHistory;
 use crate::run_supervision::state_dir;

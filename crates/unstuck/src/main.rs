@@ -1,7 +1,6 @@
 //! Command line of unstuck: parses the arguments and runs the subcommands.
 
 mod agent_installation;
-mod agent_restrictions;
 mod async_runtime;
 mod call_rendering;
 mod choice_prompt;
@@ -9,6 +8,7 @@ mod clock;
 mod command_context;
 mod command_groups;
 mod commands;
+mod completion_candidates;
 mod config;
 mod effective_repair_settings;
 mod environment_variables;
@@ -16,13 +16,14 @@ mod error_report;
 mod escalation_answers;
 mod event_spill;
 mod gateway;
+mod human_only_commands;
 mod input_file;
 mod listen_address;
 mod model_switch;
 mod notifications;
 mod output;
-mod paths;
 mod pipeline_from_config;
+mod project_lookup;
 mod project_setting_changes;
 mod project_trust;
 mod redacted_stderr;
@@ -35,7 +36,6 @@ mod run_title;
 mod sanitized_text;
 mod server_registry;
 mod session_retry;
-mod shell_completion;
 mod store;
 mod terminal_filter;
 mod text_columns;
@@ -223,7 +223,7 @@ fn is_quiet(arguments: &[OsString]) -> bool {
 
 /// Runs the command.
 fn run(cli: &Cli, is_quiet: bool, out: &mut Output) -> anyhow::Result<ExitCode> {
-    agent_restrictions::refuse_for_agents(&cli.command)?;
+    human_only_commands::refuse_for_agents(&cli.command)?;
     let start = Startup { cli, is_quiet };
     let ok = |()| ExitCode::SUCCESS;
     match &cli.command {

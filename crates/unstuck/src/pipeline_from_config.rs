@@ -22,7 +22,7 @@ use crate::config::{self, Config, ConfigSources};
 use crate::effective_repair_settings;
 use crate::environment_variables;
 use crate::error_report::error_with_hint;
-use crate::paths::project_of;
+use crate::project_lookup::project_of;
 
 /// Command-line overrides for a pipeline.
 #[derive(Debug, Clone, Default)]

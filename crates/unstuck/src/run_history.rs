@@ -10,7 +10,7 @@ use unstuck_run::runner::is_alive;
 use unstuck_store::{CostSummary, Lease, RunFilter, SpendingQuery, Store, StoreLocation};
 
 use crate::error_report::refusal;
-use crate::paths::{abbreviate_home, current_project};
+use crate::project_lookup::{abbreviate_home, current_project};
 use crate::sanitized_text::truncate;
 use crate::store::with_hint;
 

@@ -16,11 +16,11 @@ use unstuck_run::runner::{
 };
 use unstuck_store::{EscalationFilter, EscalationRow, RunEventBatch};
 
-use crate::agent_restrictions::human_only_error;
 use crate::command_context::CommandContext;
 use crate::config::Config;
 use crate::error_report::refusal;
 use crate::escalation_answers::{self, AnswerEffect, AnswerInput};
+use crate::human_only_commands::human_only_error;
 use crate::notifications::ConfiguredNotifier;
 use crate::project_setting_changes::load_for_answers;
 use crate::run_history::RunHistory;

@@ -8,9 +8,9 @@ mod error_recovery;
 mod escalations;
 mod expect;
 mod gateway;
-mod loop_section;
 mod models;
 mod number;
+mod pipeline_loop_section;
 mod prompts;
 mod repair_policy;
 mod role;
@@ -28,10 +28,10 @@ pub use gateway::{
     GatewayUpstreamSection, GatewayUpstreams, MissingUpstreamFeature, OnBudgetReached, OnLoop,
     StreamForwardingMode,
 };
-pub use loop_section::{
+pub use models::{ModelEntry, ModelPrice, ModelsSection};
+pub use pipeline_loop_section::{
     CompletionMarkerSection, LoopCompletionSection, OnStuckPipelineLoop, PipelineLoopSection,
 };
-pub use models::{ModelEntry, ModelPrice, ModelsSection};
 pub use prompts::{PromptNotePlacementSetting, PromptNoteSection};
 pub(crate) use repair_policy::deserialize_entries;
 pub use repair_policy::{OnUnlistedCommand, RepairPolicySection, SandboxModeSetting};

@@ -69,7 +69,7 @@ fn every_key_has_a_description() {
     let schema = schema();
     for place in [
         "/properties",
-        "/definitions/Role/properties",
+        "/definitions/RoleSection/properties",
         "/definitions/PipelineLoopSection/properties",
     ] {
         let keys = schema.pointer(place).and_then(Value::as_object);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::quota_window::{QuotaShortage, QuotaWindow};
 use super::rate_controller::RateController;
-use super::recent_rate_limits::RecentRateLimits;
+use super::rate_limit_frequency::RecentRateLimits;
 use super::response_rate_limits::{RemainingQuota, ResponseRateLimits, SubscriptionUsage};
 use super::state::{AdmissionControllerState, ApiAdmissionTotals};
 use crate::decision::{

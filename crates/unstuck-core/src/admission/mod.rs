@@ -31,16 +31,16 @@
 
 mod controller;
 mod fair_queue;
-mod load_window;
 mod overload_limits;
 mod quota_window;
 mod rate_controller;
+mod rate_limit_frequency;
 mod rate_limit_header_names;
-mod recent_rate_limits;
 mod response_rate_limits;
 #[cfg(test)]
 mod simulation;
 mod state;
+mod upstream_load;
 mod wait_queue;
 
 pub use controller::{

@@ -4,7 +4,7 @@
 //! succeeds, to test whether the failures depend on the load at all: those that do not are no reason to slow down. If
 //! an upstream gets slow instead of refusing, failures appear too late; there the number of calls in flight is limited.
 
-use super::load_window::{BaselineLoad, LoadSample};
+use super::upstream_load::{BaselineLoad, LoadSample};
 use crate::time::Timestamp;
 
 /// Calls sent per successful call.

@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use super::load_window::{BaselineLoad, LoadSample};
 use super::overload_limits::OverloadLimits;
+use super::upstream_load::{BaselineLoad, LoadSample};
 use crate::failure::FailureKind;
 use crate::time::Timestamp;
 

@@ -3,8 +3,8 @@
 //! Events are past tense and never changed. All state is a fold over them. An event from a newer version is kept
 //! unchanged and skipped by every fold.
 
-mod api_call_events;
 mod api_call_record;
+mod api_call_recovery;
 mod attempt;
 mod budget_reached;
 mod decisions_and_escalations;
@@ -18,8 +18,8 @@ mod run_ids;
 mod run_outcome;
 mod session;
 
-pub use api_call_events::{CallFailed, CallHeld, CallResumed, SkippedUpstream};
 pub use api_call_record::{ApiCallOutcome, ApiCallRecord, FinishReason, LastApiCall};
+pub use api_call_recovery::{CallFailed, CallHeld, CallResumed, SkippedUpstream};
 pub use attempt::{
     AttemptEnd, AttemptFailed, AttemptInterrupted, AttemptStarted, AttemptSucceeded, AttemptUsage,
     FailedCheck, InterruptionCause, OutputExcerpt, RetryCause,

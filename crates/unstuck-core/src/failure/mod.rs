@@ -3,13 +3,13 @@
 //! A [`Failure`] is data about an event at an agent, never an `Err` of unstuck itself. It does not state the kind of
 //! failure: that is the [diagnosis](crate::diagnosis).
 
-mod failure_record;
+mod failure_input;
 mod headers;
 mod kind;
 mod lossy_text;
 mod recovery_level;
 
-pub use failure_record::{FailureInputRecord, signal_number};
+pub use failure_input::{FailureInputRecord, signal_number};
 pub use headers::Headers;
 pub use kind::{Category, FailureKind, UnknownFailureKind};
 pub use lossy_text::LossyText;

@@ -5,6 +5,7 @@
 //! detected by the [pipeline](crate::PipelineState). Work that merely looks repetitive is not interrupted: the limits are
 //! generous, and the patterns are data with samples.
 
+mod completed_tool_results;
 mod detector;
 mod input_prompts;
 mod kind;
@@ -16,12 +17,11 @@ mod prose_weight;
 mod repeated_blocks;
 mod repeated_tool_calls;
 mod signal;
-mod tool_progress;
 
+pub use completed_tool_results::ToolResultCounter;
 pub use detector::LoopDetector;
 pub use input_prompts::detect_question_answer;
 pub use kind::LoopKind;
 pub use limits::AgentLoopLimits;
 pub use line_signature::result_signature;
 pub use signal::LoopSignal;
-pub use tool_progress::ToolResultCounter;

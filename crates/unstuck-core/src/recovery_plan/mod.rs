@@ -2,6 +2,7 @@
 //!
 //! This module executes nothing; the runner executes plans.
 
+mod alternative_urls;
 mod attempt_settings;
 mod failed_tool_call;
 mod failed_tool_call_vars;
@@ -11,7 +12,6 @@ mod prompt_note;
 mod prompt_note_template;
 mod prompt_note_vars;
 mod prompt_patch;
-mod remote_url;
 mod shell_lexer;
 mod shell_rewrite;
 mod step_builder;

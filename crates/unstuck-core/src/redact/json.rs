@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value as Json};
 
+use super::built_in_secret_patterns::SecretPatternFile;
 use super::key_names::SecretNames;
 use super::secret_or_harmless::SecretValueCheck;
-use super::secret_pattern_file::SecretPatternFile;
 use super::{Redactor, marker, rank_name};
 
 impl Redactor {

@@ -1,7 +1,7 @@
 //! Names whose value is secret.
 
+use super::built_in_secret_patterns::{RequiredSecretForm, SecretNameLists, SecretPatternFile};
 use super::secret_or_harmless::SecretValueCheck;
-use super::secret_pattern_file::{RequiredSecretForm, SecretNameLists, SecretPatternFile};
 
 /// Recognizes names whose value is secret.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::KNOWN_SECRET_NAME;
-use super::secret_pattern_file::SecretPatternFile;
+use super::built_in_secret_patterns::SecretPatternFile;
 
 const OPEN: &[u8] = b"[redacted:";
 

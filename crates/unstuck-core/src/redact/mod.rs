@@ -16,6 +16,7 @@
 //! ```
 
 mod base64;
+mod built_in_secret_patterns;
 mod escape_boundaries;
 mod json;
 mod key_names;
@@ -24,18 +25,17 @@ mod marker;
 mod patterns;
 mod pem;
 mod secret_or_harmless;
-mod secret_pattern_file;
 mod stream_redactor;
 mod wrapped_secrets;
 
 use std::borrow::Cow;
 use std::ops::Range;
 
+use built_in_secret_patterns::SecretPatternFile;
 pub use key_names::secret_values;
 use known_secrets::KnownSecrets;
 use patterns::SecretPatterns;
 use pem::PemTracker;
-use secret_pattern_file::SecretPatternFile;
 pub use stream_redactor::StreamRedactor;
 use wrapped_secrets::JoinedLines;
 

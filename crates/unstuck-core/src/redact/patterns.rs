@@ -7,9 +7,9 @@ use regex::bytes::{Regex, RegexBuilder};
 
 use super::SecretSpan;
 use super::base64;
+use super::built_in_secret_patterns::{SecretPatternFile, SecretPatternSpec};
 use super::pem::PemTracker;
 use super::secret_or_harmless::SecretValueCheck;
-use super::secret_pattern_file::{SecretPatternFile, SecretPatternSpec};
 use crate::literal_index::LiteralIndex;
 
 /// The patterns of secrets.

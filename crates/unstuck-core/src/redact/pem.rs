@@ -1,8 +1,8 @@
 //! Private keys that span many lines.
 
 use super::SecretSpan;
+use super::built_in_secret_patterns::SecretPatternFile;
 use super::marker;
-use super::secret_pattern_file::SecretPatternFile;
 
 /// Number of lines without key material that end a key whose last line is missing.
 const MAX_NON_KEY_LINES: u8 = 3;

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::base64::decode;
-use super::secret_pattern_file::{HarmlessValues, RequiredSecretForm, SecretPatternFile};
+use super::built_in_secret_patterns::{HarmlessValues, RequiredSecretForm, SecretPatternFile};
 
 /// Decides if a value is a secret or harmless.
 #[derive(Debug)]

@@ -2,6 +2,7 @@
 
 use super::command_effects::CommandAnalysis;
 use super::failure_message::FailureMessage;
+use super::failure_requirement::Requirement;
 use super::matching;
 use super::path_strings;
 use super::preconditions::{chosen_manager, unmet_precondition};
@@ -10,7 +11,6 @@ use super::repair_catalog::RepairCatalog;
 use super::repair_knowledge_file::{
     EffectKind, PackageManager, PackageStateCommand, RequirementKind,
 };
-use super::requirement::Requirement;
 use crate::failure::FailureKind;
 use crate::recovery_plan::shell_quote;
 

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use super::command_candidates;
 use super::failure_message::FailureMessage;
+use super::failure_requirement::{RequirementHint, find_hints};
 use super::path_strings;
 use super::project_facts::ProjectFacts;
 use super::repair_catalog::RepairCatalog;
 use super::repair_knowledge_file::{RequirementKind, RequirementRule};
-use super::requirement::{RequirementHint, find_hints};
 use crate::diagnosis::Diagnosis;
 use crate::failure::Failure;
 use crate::recovery_plan::shell_tokens;

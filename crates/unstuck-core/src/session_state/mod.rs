@@ -6,7 +6,7 @@
 mod decide;
 mod next_attempt_settings;
 mod repair_states;
-mod reset_tracking;
+mod stated_limit_resets;
 
 pub use decide::RunnerDecisionContext;
 pub use next_attempt_settings::NextAttempt;
@@ -33,7 +33,7 @@ use crate::money::{BudgetRaises, known_cost};
 use crate::time::Timestamp;
 
 use next_attempt_settings::AttemptOverrides;
-use reset_tracking::StatedResets;
+use stated_limit_resets::StatedResets;
 
 /// The number of prior attempts that are kept: the first one and the latest ones.
 const MAX_PRIOR_ATTEMPTS: usize = 6;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::masked_prompt::NormalizedPrompt;
+use super::prompt_pattern::NormalizedPrompt;
 use crate::time::Timestamp;
 
 /// A group of attempts with the same analytics key.

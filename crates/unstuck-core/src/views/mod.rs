@@ -3,13 +3,13 @@
 mod analytics;
 mod api_call_summary;
 mod event_with_state;
-mod masked_prompt;
+mod prompt_pattern;
 mod run_projection;
 mod run_summary;
 mod run_timeline;
 mod session_status;
 mod session_summary;
-mod unreported_usage;
+mod usage_gaps;
 mod wait_state;
 
 pub use analytics::{
@@ -18,7 +18,7 @@ pub use analytics::{
 };
 pub use api_call_summary::{ApiCallRecoverySummary, FailedApiAttempt};
 pub use event_with_state::EventWithState;
-pub use masked_prompt::NormalizedPrompt;
+pub use prompt_pattern::NormalizedPrompt;
 pub use run_projection::RunProjection;
 pub use run_summary::{RunStatus, RunSummary};
 pub use run_timeline::{AttemptOutcome, AttemptView, RepairView, RunTimeline};
@@ -26,7 +26,7 @@ pub use session_status::{
     NextActionActor, NextActionAndTime, SessionNextAction, SessionStatusSummary,
 };
 pub use session_summary::SessionSummary;
-pub use unreported_usage::UsageGap;
+pub use usage_gaps::UsageGap;
 pub use wait_state::{HeldApiCall, WaitState};
 
 use serde::{Deserialize, Serialize};

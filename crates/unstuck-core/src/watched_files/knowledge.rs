@@ -4,8 +4,8 @@ use std::sync::OnceLock;
 
 use serde::Deserialize;
 
-use super::file_rule::WatchedFilePartRule;
 use super::regex_pattern::RegexPattern;
+use super::relevant_part_rule::WatchedFilePartRule;
 
 const BUILT_IN: &str = include_str!("../../data/watched_files.toml");
 

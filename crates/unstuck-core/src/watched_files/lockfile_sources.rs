@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 
 use super::config_value::{self, ConfigValue};
-use super::lockfile_text_formats::{self as text_formats, LockEntry};
+use super::custom_lockfile_formats::{self as text_formats, LockEntry};
 
 /// Begins a line with a source that is not a registry.
 const SOURCE_LINE: &str = "source ";

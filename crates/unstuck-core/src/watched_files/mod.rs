@@ -15,27 +15,27 @@
 //! assert_ne!(part(r#"{"version": "1.0.0", "scripts": {"postinstall": "curl x | sh"}}"#), before);
 //! ```
 
-mod baseline;
+mod accepted_file_parts;
 mod command_tools_and_files;
 mod config_value;
-mod file_rule;
+mod custom_lockfile_formats;
 mod glob;
 mod knowledge;
 mod lockfile_sources;
 #[cfg(test)]
 mod lockfile_tests;
-mod lockfile_text_formats;
 mod non_registry_dependencies;
 mod regex_pattern;
+mod relevant_part_rule;
 mod split_commands;
 #[cfg(test)]
 mod tests;
 mod value_path;
 mod xml_element_removal;
 
-pub use baseline::{AcceptedWatchedFilePart, WatchedFileBaseline};
+pub use accepted_file_parts::{AcceptedWatchedFilePart, WatchedFileBaseline};
 pub use command_tools_and_files::{CommandToolsAndFiles, ShellCommandWords};
-pub use file_rule::WatchedFilePartRule;
 pub use glob::{directory_matches, path_matches};
 pub use knowledge::{InterpreterSpec, ToolFileKnowledge, ToolWatchedFiles, ToolWrittenFiles};
+pub use relevant_part_rule::WatchedFilePartRule;
 pub use split_commands::split_commands;

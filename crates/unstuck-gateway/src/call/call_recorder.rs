@@ -15,12 +15,12 @@ use unstuck_core::{Diagnosis, Event, FailureKind};
 use super::error_response::ErrorResponse;
 use super::upstream_error::UpstreamError;
 use crate::admission_queue::AdmissionPermit;
-use crate::clock;
 use crate::loop_detection::ConversationId;
 use crate::protocol::{ResponseReader, ResponseSummary};
 use crate::recorder::GatewaySessionEventKind;
 use crate::session::GatewaySession;
 use crate::state::GatewayState;
+use crate::system_clock;
 use crate::usage::{CallUsage, sum_tokens};
 
 /// The probe that a call makes on behalf of all calls that wait for an upstream.
@@ -101,7 +101,7 @@ impl CallRecorder {
     pub(crate) fn end_probe(&mut self, is_whole: bool) {
         let is_shown = |probe: &mut SharedProbe| is_whole || !probe.needs_whole_response;
         if let Some(probe) = self.probe.take_if(is_shown) {
-            let now = clock::timestamp_now();
+            let now = system_clock::timestamp_now();
             self.state.health.get(&probe.url).mark_recovered(now);
             let recorder = &self.state.recorder;
             recorder.record_upstream_recovery(&probe.url, now);
@@ -167,10 +167,11 @@ impl CallRecorder {
         self.record.kind = Some(diagnosis.kind);
         self.record.outcome = ApiCallOutcome::Failed;
         self.record.status = status;
-        if let Some(sign) =
-            self.session
-                .record_failure(self.conversation, diagnosis.kind, clock::timestamp_now())
-        {
+        if let Some(sign) = self.session.record_failure(
+            self.conversation,
+            diagnosis.kind,
+            system_clock::timestamp_now(),
+        ) {
             self.notify(GatewaySessionEventKind::LoopDetected(sign));
         }
         self.notify_gave_up(diagnosis, reason);
@@ -194,9 +195,12 @@ impl CallRecorder {
         let used = self.add_usage(reading);
         let said = reading.summary();
         self.answer_end = Some((said.finish.clone(), said.is_empty()));
-        let sign =
-            self.session
-                .record_response(self.conversation, said, used, clock::timestamp_now());
+        let sign = self.session.record_response(
+            self.conversation,
+            said,
+            used,
+            system_clock::timestamp_now(),
+        );
         if let Some(sign) = sign {
             self.notify(GatewaySessionEventKind::LoopDetected(sign));
         }
@@ -236,7 +240,7 @@ impl CallRecorder {
             self.record.cost_usd = self.record.cost_usd.map(|cost| cost + spent);
         }
         let cost = self.record.cost_usd.unwrap_or(0.0);
-        self.state.spending.add(cost, clock::timestamp_now());
+        self.state.spending.add(cost, system_clock::timestamp_now());
         CallUsage {
             cost_usd: self.record.cost_usd,
             tokens: self.record.tokens,
@@ -264,7 +268,7 @@ impl CallRecorder {
         }
         let (finish, is_empty) = self.answer_end.take().unwrap_or((None, true));
         self.session.record_call_end(LastApiCall {
-            at: clock::timestamp_now(),
+            at: system_clock::timestamp_now(),
             outcome,
             kind: self.record.kind,
             finish,
@@ -283,7 +287,7 @@ impl CallRecorder {
                 cost_usd: Some(usd),
                 tokens: Some(tokens),
             });
-            self.state.spending.add(usd, clock::timestamp_now());
+            self.state.spending.add(usd, system_clock::timestamp_now());
         }
         self.record.duration_ms = to_millis(self.started.elapsed());
         self.record_session_end();
@@ -294,7 +298,7 @@ impl CallRecorder {
             let event = Event::from(Box::new(self.record.clone()));
             self.state
                 .recorder
-                .record_event(&self.session, clock::timestamp_now(), event);
+                .record_event(&self.session, system_clock::timestamp_now(), event);
         }
         self.state.recorder.record_call(self.record.clone());
     }

@@ -6,8 +6,8 @@ use hyper::StatusCode;
 use unstuck_core::Diagnosis;
 
 use super::upstream_error::UpstreamError;
-use crate::clock;
 use crate::protocol::ErrorDetails;
+use crate::system_clock;
 
 /// The error response of a failed call.
 #[derive(Debug, Clone)]
@@ -41,7 +41,7 @@ impl ErrorResponse {
             retry_after: self.retry_after,
             reset_at: self
                 .retry_after
-                .map(|wait| clock::timestamp_now().after(wait)),
+                .map(|wait| system_clock::timestamp_now().after(wait)),
         }
     }
 }

@@ -9,10 +9,10 @@ use unstuck_core::event::{
 };
 
 use super::GatewayCall;
-use crate::clock;
 use crate::id_generation::is_client_session_name;
 use crate::loop_detection::ApiLoopSignal;
 use crate::recorder::GatewaySessionEventKind;
+use crate::system_clock;
 
 /// The content of an escalation.
 struct CallEscalation {
@@ -43,7 +43,7 @@ impl GatewayCall {
             reason: "Loop detected; the calls of the agent are blocked.".to_owned(),
             evidence: sign.sentence.clone(),
             deadline: Some(EscalationDeadline {
-                at: clock::timestamp_now().after(self.state.settings.loop_rules.hold),
+                at: system_clock::timestamp_now().after(self.state.settings.loop_rules.hold),
                 answer: EscalationAnswer::Resolve,
             }),
             options: [Some(let_go), self.stronger_model_option(), Some(stay)]
@@ -89,7 +89,11 @@ impl GatewayCall {
             changes: Vec::new(),
         };
         let ledger = &self.state.recorder;
-        ledger.record_event(&self.session, clock::timestamp_now(), resolved.into());
+        ledger.record_event(
+            &self.session,
+            system_clock::timestamp_now(),
+            resolved.into(),
+        );
     }
 
     fn escalate(&self, asking: impl FnOnce() -> CallEscalation) {
@@ -125,7 +129,7 @@ impl GatewayCall {
         let ledger = &self.state.recorder;
         ledger.record_event(
             &self.session,
-            clock::timestamp_now(),
+            system_clock::timestamp_now(),
             Box::new(asked).into(),
         );
         if let Some(answer) = answer {

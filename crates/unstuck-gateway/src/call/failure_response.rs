@@ -15,8 +15,8 @@ use super::upstream_error::UpstreamError;
 use super::{ErrorResponse, GatewayCall};
 use crate::admission_queue::AdmissionWait;
 use crate::client_response_body::ResponseBody;
-use crate::clock;
 use crate::protocol::{Protocol, error_body, stop_status};
+use crate::system_clock;
 
 /// The delay for a client that returns while an upstream is down; it is held then.
 const COME_BACK_SOON: Duration = Duration::from_secs(5);
@@ -132,7 +132,7 @@ impl GatewayCall {
                 history: tries.history.clone(),
                 attempts: tries.total_attempts(),
                 diagnosis: diagnosis.clone(),
-                next_attempt_at: clock::timestamp_now().after(wait),
+                next_attempt_at: system_clock::timestamp_now().after(wait),
                 wait_for: pause.wait_for,
                 target: tries.next_target.clone(),
             },
@@ -165,7 +165,7 @@ impl GatewayCall {
         waits: AdmissionWait,
         passed_over: &[SkippedUpstream],
     ) -> Response<ResponseBody> {
-        let wait = waits.until.since(clock::timestamp_now());
+        let wait = waits.until.since(system_clock::timestamp_now());
         let upstream = &self.state.settings.upstreams[tries.target.upstream].name;
         let (status, code, why) = match waits.reason {
             HoldReason::RateLimit | HoldReason::CoolDown => (

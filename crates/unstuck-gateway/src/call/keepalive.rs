@@ -15,10 +15,10 @@ use unstuck_core::FailureKind;
 use super::failure_response::render_error;
 use super::upstream_error::STOPPED;
 use super::{ErrorResponse, GatewayCall};
-use crate::call_cutoff::CutoffSignal;
 use crate::client_response_body::ResponseBody;
-use crate::non_llm_requests::BodyError;
+use crate::non_llm_request_handler::BodyError;
 use crate::protocol::{LlmApiEndpoint, Protocol, ResponseReader, error_event, keep_alive};
+use crate::shutdown_cutoff::CutoffSignal;
 
 /// A call in progress; if the gateway stops first, its client gets an error.
 struct RunningCall {

@@ -55,13 +55,13 @@ use crate::admission_queue::{
     AdmissionPermit, AdmissionQueueKey, AdmissionWait, AdmissionWaitLimit,
 };
 use crate::client_response_body::ResponseBody;
-use crate::clock;
 use crate::loop_detection::ConversationId;
 use crate::protocol::{LlmApiEndpoint, Protocol, RequestFacts, with_model};
 use crate::recorder::GatewaySessionEventKind;
 use crate::session::GatewaySession;
 use crate::settings::StreamMode;
 use crate::state::GatewayState;
+use crate::system_clock;
 use crate::upstream::{UpstreamRequest, remove_hop_by_hop};
 
 /// The expected maximum of output tokens: clients allow far more than they get.
@@ -127,7 +127,7 @@ impl GatewayCall {
         let Some(target) = first else {
             return self.no_upstream(&mut account);
         };
-        let mut tries = RetryState::new(target, needs_model, clock::timestamp_now());
+        let mut tries = RetryState::new(target, needs_model, system_clock::timestamp_now());
         if let Some(told) = self.await_due(&mut account, &mut tries).await {
             return told;
         }
@@ -236,7 +236,9 @@ impl GatewayCall {
         self.record_attempt(account, tries);
         account.record.kind = Some(unfinished.diagnosis.kind);
         let wait = RetryPause {
-            delay: unfinished.next_attempt_at.since(clock::timestamp_now()),
+            delay: unfinished
+                .next_attempt_at
+                .since(system_clock::timestamp_now()),
             wait_for: unfinished.wait_for,
         };
         let start = Instant::now();
@@ -452,7 +454,7 @@ impl GatewayCall {
             };
             self.notify_held(waits.until, kind, source);
         };
-        let (name, since) = (self.session.name(), clock::timestamp_now());
+        let (name, since) = (self.session.name(), system_clock::timestamp_now());
         let entering = lane.acquire(&name, ask, patience, tell);
         let entered = self.unless_requested(since, entering).await;
         entered.unwrap_or_else(|| Ok(lane.acquire_on_request(ask)))
@@ -468,7 +470,7 @@ impl GatewayCall {
         self.state
             .health
             .get(&self.upstream_url(tries))
-            .take_turn(clock::timestamp_now())
+            .take_turn(system_clock::timestamp_now())
     }
 
     /// Records that the call is sent, if a hold was recorded.
@@ -482,7 +484,7 @@ impl GatewayCall {
             call: self.id.clone(),
         };
         let ledger = &self.state.recorder;
-        ledger.record_event(&self.session, clock::timestamp_now(), resumed.into());
+        ledger.record_event(&self.session, system_clock::timestamp_now(), resumed.into());
     }
 
     /// Records that the call is held, so that everybody can see it.
@@ -503,7 +505,7 @@ impl GatewayCall {
             source,
         };
         let ledger = &self.state.recorder;
-        ledger.record_event(&self.session, clock::timestamp_now(), held.into());
+        ledger.record_event(&self.session, system_clock::timestamp_now(), held.into());
     }
 
     /// Switches to a fallback of an unavailable upstream, or returns the skipped upstreams.
@@ -607,7 +609,7 @@ impl GatewayCall {
         let Some(upstream) = upstreams.find(|one| one.name == account.record.upstream) else {
             return;
         };
-        let (url, now) = (upstream.base.to_string(), clock::timestamp_now());
+        let (url, now) = (upstream.base.to_string(), system_clock::timestamp_now());
         if self.state.health.get(&url).record_success(now) {
             self.state.recorder.record_upstream_recovery(&url, now);
         }
@@ -638,7 +640,7 @@ impl GatewayCall {
         ResponseRateLimits::from_headers(
             self.protocol.name(),
             &classifier_headers(&head.headers),
-            &clock::clock_reading(),
+            &system_clock::clock_reading(),
         )
     }
 
@@ -717,7 +719,7 @@ impl GatewayCall {
                 call: self.id.clone(),
                 run: setup.run.clone(),
                 session: setup.session.clone(),
-                at: clock::timestamp_now(),
+                at: system_clock::timestamp_now(),
                 protocol: self.protocol.name().to_owned(),
                 endpoint: self.endpoint.name().to_owned(),
                 upstream: String::new(),

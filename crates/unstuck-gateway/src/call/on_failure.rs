@@ -19,8 +19,8 @@ use super::call_recorder::CallRecorder;
 use super::retry_state::RetryState;
 use super::routing::UpstreamTarget;
 use super::upstream_error::UpstreamError;
-use crate::clock;
 use crate::recorder::GatewaySessionEventKind;
+use crate::system_clock;
 
 /// The number of attempts at an upstream before its fallback is used.
 const ATTEMPTS_BEFORE_FALLBACK: u32 = 3;
@@ -70,7 +70,7 @@ impl GatewayCall {
         head: Option<&Parts>,
         network: NetworkStatus,
     ) -> StepAfterFailure {
-        let now = clock::timestamp_now();
+        let now = system_clock::timestamp_now();
         let mut diagnosis = self.state.diagnose(&broken.failure);
         let seen = match (&broken.response, head) {
             (Some((head, _)), _) => self.rate_limits(head),
@@ -340,7 +340,7 @@ impl GatewayCall {
             return Duration::ZERO;
         }
         let soonest = self.client_retry_time(tries).unwrap_or_default();
-        let now = clock::timestamp_now();
+        let now = system_clock::timestamp_now();
         // The client's own waits begin when the first attempt has failed.
         let first = tries.history.attempts.first().map_or(now, |first| first.at);
         first.after(soonest).since(now)

@@ -8,11 +8,11 @@ use tokio::time::Instant;
 use unstuck_core::{Diagnosis, Failure};
 
 use super::{ErrorResponse, GatewayCall};
-use crate::clock;
 use crate::loop_detection::ApiLoopSignal;
 use crate::protocol::{stop_status, with_note};
 use crate::recorder::GatewaySessionEventKind;
 use crate::settings::OnLoop;
+use crate::system_clock;
 
 /// The interval for checking whether a held conversation was released.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -82,7 +82,7 @@ impl GatewayCall {
                 return self.loop_refusal();
             }
             self.escalate_loop(&held.signal);
-            if held.since.after(rules.hold) <= clock::timestamp_now() {
+            if held.since.after(rules.hold) <= system_clock::timestamp_now() {
                 self.release_on_deadline();
                 return None;
             }

@@ -14,8 +14,8 @@ use unstuck_core::{FailureKind, Timestamp};
 use super::GatewayCall;
 use super::retry_state::RetryState;
 use super::upstream_error::UpstreamError;
-use crate::clock;
 use crate::recorder::GatewaySessionEventKind;
+use crate::system_clock;
 use crate::upstream_health::UpstreamHealth;
 
 /// The interval for checking whether another process saw the upstream recover, or whether the network is back.
@@ -80,7 +80,7 @@ impl GatewayCall {
         wait: Duration,
         kind: FailureKind,
     ) -> RetryWaitEnd {
-        let start = clock::timestamp_now();
+        let start = system_clock::timestamp_now();
         let shown = CallWait {
             until: start.after(wait),
             kind,
@@ -98,7 +98,7 @@ impl GatewayCall {
             self.wait_for_upstream(tries, wait, kind, is_shared).await
         };
         let rested = self.unless_requested(start, waiting).await;
-        let now = clock::timestamp_now();
+        let now = system_clock::timestamp_now();
         tries.is_requested = rested.is_none();
         if is_for_network || tries.is_requested {
             tries.history.record_actual_start(now);
@@ -116,7 +116,9 @@ impl GatewayCall {
         kind: FailureKind,
     ) -> RetryWaitEnd {
         let waiting = self.wait_for_upstream(tries, Duration::ZERO, kind, true);
-        let rested = self.unless_requested(clock::timestamp_now(), waiting).await;
+        let rested = self
+            .unless_requested(system_clock::timestamp_now(), waiting)
+            .await;
         tries.is_requested = rested.is_none();
         rested.unwrap_or(RetryWaitEnd::Over)
     }
@@ -142,7 +144,7 @@ impl GatewayCall {
     async fn await_network(&self, tries: &RetryState, wait: Duration) -> RetryWaitEnd {
         let url = self.upstream_url(tries);
         let health = self.state.health.get(&url);
-        let (since, start) = (clock::timestamp_now(), Instant::now());
+        let (since, start) = (system_clock::timestamp_now(), Instant::now());
         let mut ask = start + self.state.settings.probe_every;
         loop {
             let (deadline, now) = (self.deadline(), Instant::now());
@@ -162,7 +164,9 @@ impl GatewayCall {
             if now >= ask {
                 match self.request_probe(&url, since).await {
                     ProbeAnswer::Probe | ProbeAnswer::Recovered(_) => return RetryWaitEnd::Over,
-                    ProbeAnswer::Wait(next) => ask = now + next.since(clock::timestamp_now()),
+                    ProbeAnswer::Wait(next) => {
+                        ask = now + next.since(system_clock::timestamp_now())
+                    }
                 }
             }
             tokio::time::sleep_until((now + POLL_INTERVAL).min(deadline)).await;
@@ -180,7 +184,7 @@ impl GatewayCall {
     ) -> RetryWaitEnd {
         let url = self.upstream_url(tries);
         let health = self.state.health.get(&url);
-        let (mut since, start) = (clock::timestamp_now(), Instant::now());
+        let (mut since, start) = (system_clock::timestamp_now(), Instant::now());
         let mut until = start + wait;
         // A wait for the permit ends once another call got through; the wait that a rate limit states does not.
         let mut ends_on_recovery = CircuitBreaker::is_outage(kind);
@@ -208,11 +212,11 @@ impl GatewayCall {
                     if self.await_wave(&health, deadline).await {
                         return self.end_of_wait(deadline);
                     }
-                    since = clock::timestamp_now();
+                    since = system_clock::timestamp_now();
                 }
                 ProbeAnswer::Wait(next) => {
                     self.notify_held(next, kind, RetryAfterSource::Guess);
-                    until = Instant::now() + next.since(clock::timestamp_now());
+                    until = Instant::now() + next.since(system_clock::timestamp_now());
                     ends_on_recovery = true;
                 }
             }
@@ -259,7 +263,10 @@ impl GatewayCall {
 
     /// Requests the permit to probe the upstream.
     async fn request_probe(&self, url: &str, since: Timestamp) -> ProbeAnswer {
-        let (now, every) = (clock::timestamp_now(), self.state.settings.probe_every);
+        let (now, every) = (
+            system_clock::timestamp_now(),
+            self.state.settings.probe_every,
+        );
         match self.state.recorder.claim_probe(url, now, every).await {
             Some(slot) => match slot.recovered.filter(|at| *at > since) {
                 Some(at) => ProbeAnswer::Recovered(at),

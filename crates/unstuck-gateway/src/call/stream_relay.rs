@@ -16,9 +16,9 @@ use unstuck_core::agent::BrokenStreamSignal;
 use super::call_recorder::CallRecorder;
 use super::upstream_attempt::{MALFORMED, NO_END, StartedStream};
 use super::upstream_error::{STOPPED, UpstreamError};
-use crate::call_cutoff::CutoffSignal;
-use crate::non_llm_requests::BodyError;
+use crate::non_llm_request_handler::BodyError;
 use crate::protocol::{FrameKind, FrameSplitter, Protocol, ResponseReader, error_event};
+use crate::shutdown_cutoff::CutoffSignal;
 use crate::upstream::UpstreamResponseBody;
 
 /// The maximum size of merged chunks, so that a continuous stream is not delayed.

@@ -10,8 +10,8 @@ use unstuck_core::{Diagnosis, Event, Evidence, FailureKind, FailureLayer, Recove
 use super::GatewayCall;
 use super::call_recorder::CallRecorder;
 use super::retry_state::RetryState;
-use crate::clock;
 use crate::protocol::{FinishReason, JsonValidity, ResponseReader, with_error_context};
+use crate::system_clock;
 
 /// The problem of an unusable response.
 struct BadOutput {
@@ -34,7 +34,7 @@ impl GatewayCall {
         let Some(wrong) = self.find_bad_output(reading) else {
             return false;
         };
-        let now = clock::timestamp_now();
+        let now = system_clock::timestamp_now();
         let diagnosis = self.bad_output_diagnosis(&wrong);
         let playbook = self.state.knowledge.playbook();
         let Some(known) = playbook.kind(wrong.kind) else {

@@ -8,7 +8,7 @@ use unstuck_network::{PeerOwner, host_name, is_loopback_name, unambiguous_host};
 
 use super::route::Route;
 use crate::client_response_body::ResponseBody;
-use crate::non_llm_requests::ConnectionPeer;
+use crate::non_llm_request_handler::ConnectionPeer;
 use crate::settings::Secret;
 use crate::state::GatewayState;
 use crate::upstream::TOKEN_HEADER;

@@ -17,11 +17,11 @@ use super::passthrough::{self, error_response};
 use super::route::Route;
 use crate::call::{GatewayCall, client_agent, client_version};
 use crate::client_response_body::ResponseBody;
-use crate::clock;
 use crate::id_generation;
 use crate::protocol::{LlmApiEndpoint, Protocol, RequestFacts};
 use crate::recorder::GatewaySessionEventKind;
 use crate::state::GatewayState;
+use crate::system_clock;
 
 /// The longest hold of Google's clients, which give up after a minute of silence and accept no keep-alive bytes.
 const GEMINI_HOLD: Duration = Duration::from_secs(50);
@@ -123,7 +123,7 @@ fn new_call(
             client,
         ),
     };
-    let (talk, sign) = session.record_request(&asked, clock::timestamp_now());
+    let (talk, sign) = session.record_request(&asked, system_clock::timestamp_now());
     if let Some(sign) = sign {
         shared
             .events

@@ -27,7 +27,7 @@ use unstuck_network::PeerOwner;
 use crate::client_response_body::ResponseBody;
 use crate::coalescing_waker::CoalescingWaker;
 use crate::error::GatewayError;
-use crate::non_llm_requests::ConnectionPeer;
+use crate::non_llm_request_handler::ConnectionPeer;
 use crate::state::GatewayState;
 
 /// The time for calls in progress to end.

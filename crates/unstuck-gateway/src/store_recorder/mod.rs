@@ -26,7 +26,7 @@ use self::client_runs::{ClientRuns, GATEWAY_PROGRAM};
 use self::write_queue::WriteQueue;
 use crate::recorder::{GatewayRecorder, RecorderLookupFuture};
 use crate::session::{GatewaySession, GatewaySessionSetup, IDLE_TIMEOUT};
-use crate::{clock, id_generation};
+use crate::{id_generation, system_clock};
 
 /// The maximum delay before records are written.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(500);
@@ -142,7 +142,7 @@ impl GatewayRecorder for StoreRecorder {
         policy: &RetryPolicy,
     ) -> GatewaySessionSetup {
         let run = id_generation::new_run_id();
-        let at = clock::timestamp_now();
+        let at = system_clock::timestamp_now();
         let agent = client.and_then(|client| Agents::built_in().by_user_agent(client));
         let spec = SessionSpec {
             session: run.session_id(1),
@@ -271,14 +271,14 @@ impl RecorderState {
     }
 
     fn end_all(&self) {
-        let now = clock::timestamp_now();
+        let now = system_clock::timestamp_now();
         let mut noted = self.pending();
         let ends = noted.client_runs.end_all(now, "the gateway stopped");
         noted.queue.push_ends(ends, now);
     }
 
     fn end_idle(&self) {
-        let now = clock::timestamp_now();
+        let now = system_clock::timestamp_now();
         let mut noted = self.pending();
         let ends = noted.client_runs.end_idle(now, IDLE_TIMEOUT);
         noted.queue.push_ends(ends, now);

@@ -16,7 +16,7 @@ use unstuck_store::{
 use super::RecorderState;
 use super::client_runs::{GATEWAY_PROGRAM, run_outcome};
 use super::write_queue::{QueuedEvent, WriteBatch};
-use crate::clock;
+use crate::system_clock;
 
 /// The maximum number of orphaned runs that are checked.
 const MAX_ORPHANS: usize = 1000;
@@ -125,7 +125,7 @@ impl RecorderState {
             let request = LeaseClaim {
                 run,
                 owner: owner.clone(),
-                now: clock::timestamp_now(),
+                now: system_clock::timestamp_now(),
                 replaces: None,
             };
             // Without a lease a run is shown as crashed, and nothing else is lost.
@@ -138,7 +138,7 @@ impl RecorderState {
     /// Renews the leases.
     pub(super) async fn renew_leases(&self) {
         let leases = self.pending().client_runs.leases();
-        let now = clock::timestamp_now();
+        let now = system_clock::timestamp_now();
         // A lease that cannot be renewed now can be the next time, before it expires.
         join_all(leases.iter().map(|lease| self.store.renew(lease, now))).await;
     }
@@ -167,7 +167,7 @@ impl RecorderState {
         else {
             return;
         };
-        let now = clock::timestamp_now();
+        let now = system_clock::timestamp_now();
         let is_served = |run: &RunId| {
             let mut of_run = leases.iter().filter(|lease| lease.token.run == *run);
             of_run.any(|lease| !lease.is_expired(now)) || self.pending().client_runs.contains(run)

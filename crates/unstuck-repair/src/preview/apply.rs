@@ -14,7 +14,7 @@ use super::change_set::{ChangeSet, SwapMode, TouchedPath, permissions};
 use super::compare::{CompareInput, compare};
 use super::error::PreviewApplyError;
 use super::nofollow_access;
-use super::overlay_view::OverlayDir;
+use super::overlay_reader::OverlayDir;
 use super::report::FileChangeCounts;
 use super::staging::{StagingCopier, file_times};
 use super::stored_preview::Preview;

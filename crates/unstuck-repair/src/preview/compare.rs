@@ -17,9 +17,9 @@ use super::error::PreviewError;
 use super::file_compare;
 use super::limits::PreviewLimits;
 use super::nofollow_access;
-use super::overlay_view::{self, OverlayDir, OverlayEntry, UpperDirRelation, UpperLayerEntry};
-use super::swap_units::minimize_units;
+use super::overlay_reader::{self, OverlayDir, OverlayEntry, UpperDirRelation, UpperLayerEntry};
 use super::tree_path::TreePath;
+use super::unit_splitting::minimize_units;
 use crate::sandbox::{ProjectRepositories, git_dirs};
 
 type Result<T> = std::result::Result<T, PreviewError>;
@@ -134,7 +134,7 @@ impl LayerWalk<'_> {
             .skip_while(|part| !part.eq_ignore_ascii_case(b".git"));
         let kind = match mark {
             UpperLayerEntry::Whiteout => None,
-            UpperLayerEntry::Present(data) => Some(overlay_view::kind(data)),
+            UpperLayerEntry::Present(data) => Some(overlay_reader::kind(data)),
         };
         if inside.next().is_some() {
             return match inside.next() {
@@ -346,7 +346,7 @@ impl LayerWalk<'_> {
         self.bytes += item.data.st_size.unsigned_abs();
         self.input.bounds.check_bytes(self.bytes)?;
         let file = item.open().map_err(|error| unreadable(at, error))?;
-        if !overlay_view::is_metacopy(&file).map_err(|error| unreadable(at, error))? {
+        if !overlay_reader::is_metacopy(&file).map_err(|error| unreadable(at, error))? {
             Ok(file)
         } else {
             Err(PreviewError::UnsupportedEntry {

@@ -13,7 +13,7 @@ use rustix::io::{Errno, Result};
 
 use super::change_set::identity;
 use super::nofollow_access;
-use super::overlay_view::OverlayEntry;
+use super::overlay_reader::OverlayEntry;
 use super::tree_path::TreePath;
 
 /// Copies trees of a preview into a project.

@@ -10,7 +10,7 @@ use similar::{ChangeTag, TextDiff};
 
 use super::change_set::{EntryChange, TreeEntryKind};
 use super::nofollow_access;
-use super::overlay_view::OverlayDir;
+use super::overlay_reader::OverlayDir;
 use super::report::FileTextDiff;
 use super::tree_path::{TreePath, display_line};
 

@@ -14,7 +14,7 @@ use rustix::fs::{Dir, FileType, Mode, OFlags, openat};
 use serde::{Deserialize, Serialize};
 use unstuck_core::watched_files::ToolFileKnowledge;
 
-use super::git_references;
+use super::git_configured_files;
 use super::path_lists::SandboxPathLists;
 use super::wire::SandboxCommand;
 
@@ -151,7 +151,7 @@ impl ProjectRepositories {
     /// name in it.
     pub fn find_with_references(project: &impl AsFd, root: &Path, home: Option<&Path>) -> Self {
         let mut found = Self::find(project);
-        let references = git_references::find_references(project, root, home, &found.found);
+        let references = git_configured_files::find_references(project, root, home, &found.found);
         found.referenced = references.paths;
         found.rebuilt = references.rebuilt;
         found.has_unprotected_references = references.is_incomplete;

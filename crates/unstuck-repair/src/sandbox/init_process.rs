@@ -16,8 +16,8 @@ use super::signals::SignalWakeup;
 use super::step_runner::PrivateDirs;
 use super::wire::{self, CommandExit, SandboxLifecycleEvent, SandboxRequest};
 use super::{
-    EXIT_SETUP_FAILED, parent_socket, program_lookup, scratch_dir, step_runner, system,
-    watched_files_check,
+    EXIT_SETUP_FAILED, parent_socket, pre_start_file_check, program_lookup, scratch_dir,
+    step_runner, system,
 };
 
 /// Program directories that only root can write to.
@@ -116,7 +116,7 @@ fn run_repair(
         }
     };
     if let Err(reason) =
-        watched_files_check::verify_unchanged(order, private.temporary != Path::new("/tmp"))
+        pre_start_file_check::verify_unchanged(order, private.temporary != Path::new("/tmp"))
     {
         tell(&SandboxLifecycleEvent::Refused { reason });
         return CommandExit::Exited(EXIT_SETUP_FAILED);

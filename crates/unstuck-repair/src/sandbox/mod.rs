@@ -8,22 +8,22 @@
 mod config_injection;
 mod confinement_report;
 mod discarded_writes;
+mod git_config_parser;
+mod git_configured_files;
 pub(crate) mod git_dirs;
-mod git_references;
-mod git_settings;
 mod host_paths;
 mod init_process;
-mod launcher;
+mod outer_process;
 mod parent_socket;
 mod path_lists;
-mod process_scope;
+mod pre_start_file_check;
+mod process_visibility;
 mod program_lookup;
 mod sandbox_profile;
 mod scratch_dir;
 mod setup_failure;
 mod signals;
 mod step_runner;
-mod watched_files_check;
 pub mod wire;
 
 #[cfg(target_os = "linux")]
@@ -43,7 +43,7 @@ pub use git_dirs::{AllowedGitDirChanges, ProjectRepositories, describe_git_effec
 pub use host_paths::{host_paths, run_as_user};
 pub use parent_socket::own_program;
 pub use path_lists::{add_only_dirs, protected_paths};
-pub use process_scope::{file_scope, process_scope};
+pub use process_visibility::{file_scope, process_scope};
 pub use sandbox_profile::{
     FileOwnerScope, NetworkAccess, ProcessScope, ResourceLimits, SandboxMode, SandboxOverlayDirs,
     SandboxProfile,
@@ -61,7 +61,7 @@ const EXIT_SETUP_FAILED: i32 = 125;
 pub fn run_if_called(arguments: &[OsString]) -> Option<u8> {
     let mode = arguments.get(1)?;
     let code = if mode == SANDBOX_ARG {
-        launcher::main()
+        outer_process::main()
     } else if mode == INIT_ARG {
         init_process::main(&arguments[2..])
     } else {

@@ -26,7 +26,7 @@ mod child_streams;
 mod child_supervisor;
 mod deadlines;
 mod error;
-mod orphan_cleanup;
+mod killed_reaper_cleanup;
 mod output_sink;
 mod output_stream;
 mod process_result;
@@ -43,7 +43,7 @@ pub use capture::{CapturedOutput, MAX_HEAD_BYTES, MAX_TAIL_BYTES};
 pub use check_command::{CheckResult, CheckShellCommand, run_check};
 pub use child_supervisor::{ChildSignalSender, ChildSupervisor, ReaperProgram};
 pub use error::ProcessError;
-pub(crate) use orphan_cleanup::REAPER_COOKIE;
+pub(crate) use killed_reaper_cleanup::REAPER_COOKIE;
 pub use output_sink::{DiscardOutput, OutputSink};
 pub use process_result::{ProcessResult, ReachedTimeLimit};
 pub use spec::{

@@ -13,7 +13,7 @@ use crate::reaper::cgroup::Cgroup;
 use crate::reaper::wire::{ReaperReport, ReaperRequest};
 
 use super::error::ProcessError;
-use super::orphan_cleanup::OrphanedProcesses;
+use super::killed_reaper_cleanup::OrphanedProcesses;
 use super::reaper_connection::ReaperConnection;
 
 /// A reaper that is replaced if it was killed; dropping it ends what still runs and waits for that.

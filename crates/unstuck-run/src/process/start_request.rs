@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use crate::reaper::wire::{ChildStartRequest, OsText, ProcessGroupSetup};
 
 use super::child_streams::ChildStreams;
-use super::orphan_cleanup;
+use super::killed_reaper_cleanup;
 use super::reaper_handle::ReaperHandle;
 use super::spec::{EnvInheritance, ProcessSpec, StreamWiring};
 
@@ -17,8 +17,8 @@ pub(super) fn start_request(
 ) -> ChildStartRequest {
     let (program, arg0, arguments) = streams.command(spec, &reaper.program);
     let cookie = (
-        orphan_cleanup::REAPER_COOKIE.into(),
-        orphan_cleanup::cookie_value(reaper.id).into(),
+        killed_reaper_cleanup::REAPER_COOKIE.into(),
+        killed_reaper_cleanup::cookie_value(reaper.id).into(),
     );
     let set = spec.env.iter().chain([&cookie]);
     ChildStartRequest {

@@ -23,8 +23,8 @@ mod error;
 mod include_files;
 mod render;
 mod template_objects;
+mod template_validation;
 mod used_outputs;
-mod validate;
 
 #[cfg(test)]
 mod tests;

@@ -5,9 +5,9 @@
 //! never see half of it.
 
 mod attempt_log;
-mod checkpoint;
+mod checkpoint_export;
 mod copies_in_project;
-mod repair_usage;
+mod repair_counts;
 mod status_files;
 
 pub use attempt_log::{AttemptFiles, AttemptStreamLog, MAX_LOG_BYTES};
@@ -371,9 +371,10 @@ impl RunDir {
         if plan.is_some_and(|plan| !plan.checkpoint) {
             return Ok(());
         }
-        let saved = checkpoint::CheckpointFile::from_run(clean.run, at, &|role, instances| {
-            self.latest_role_output(role, instances)
-        });
+        let saved =
+            checkpoint_export::CheckpointFile::from_run(clean.run, at, &|role, instances| {
+                self.latest_role_output(role, instances)
+            });
         self.replace(
             Path::new("checkpoint.json"),
             &redacted(&saved, clean.redactor)?,
@@ -409,7 +410,7 @@ impl RunDir {
 
     /// Appends the results of repairs so far to `usage.jsonl`.
     fn append_repair_usage(&self, recorded: &EventRecord, run: &RunProjection) -> io::Result<()> {
-        let line = repair_usage::RepairCountsLine::from_event(recorded, &run.repairs);
+        let line = repair_counts::RepairCountsLine::from_event(recorded, &run.repairs);
         self.add_line("usage.jsonl", &line)
     }
 

@@ -33,7 +33,7 @@ mod reporter;
 mod resume;
 mod retry_prompt_preview;
 mod role_command;
-mod role_context;
+mod role_execution_settings;
 mod run_event_log;
 mod run_lease;
 mod run_request;
@@ -65,7 +65,7 @@ pub use repair::{
 pub use reporter::{OutputChannel, PipelineReporter, SessionReporter, SessionWait};
 pub use resume::ResumedSettings;
 pub use retry_prompt_preview::{RetryPreviewInput, RetryPromptPreview};
-pub use role_context::{RoleAgentCommand, RoleContext};
+pub use role_execution_settings::{RoleAgentCommand, RoleContext};
 pub use run_lease::{current_owner, is_alive, is_held_here};
 pub use run_request::{RequestedRepairMode, RunAttemptOptions, RunRequest};
 pub use run_result::{AttemptProcessExit, RunResult};

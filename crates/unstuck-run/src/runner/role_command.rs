@@ -12,7 +12,7 @@ use super::attempt_command::{
     self, AttemptCommandBuilder, AttemptCommandLine, ContinuationContext, new_conversation_id,
 };
 use super::error::RunError;
-use super::role_context::RoleAgentCommand;
+use super::role_execution_settings::RoleAgentCommand;
 use super::session_event_log::SessionEventLog;
 use super::session_runner::SessionRunner;
 use super::steps_for_agent::strategy_steps;

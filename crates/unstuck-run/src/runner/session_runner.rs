@@ -28,7 +28,7 @@ use super::knowledge::RunKnowledgeBase;
 use super::notify_hook::NotificationBuilder;
 use super::repair::{RepairCoordinator, SelectedRepair};
 use super::reporter::SessionReporter;
-use super::role_context::RoleContext;
+use super::role_execution_settings::RoleContext;
 use super::run_event_log::{RunEventLog, RunStorage, StoreState};
 use super::run_lease::RunLease;
 use super::run_request::{RunAttemptOptions, RunRequest};

@@ -11,8 +11,8 @@ use unstuck_files::{DirHandle, FileErrorKind};
 
 use super::error::{WorktreeError, WorktreeIoContext};
 use super::file_index::{GitFileMode, StatFingerprint};
-use super::git_paths::{display_path, path_from_bytes};
 use super::own_files::OwnFiles;
+use super::path_quoting::{display_path, path_from_bytes};
 use super::repository::Repository;
 use super::snapshot::{SnapshotExcludedFile, SnapshotExclusionReason};
 

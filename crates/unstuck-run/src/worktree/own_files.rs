@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::git_paths::path_from_bytes;
+use super::path_quoting::path_from_bytes;
 use crate::run_dir::PROJECT_DIR;
 
 /// The first bytes of a store's file.

@@ -10,7 +10,7 @@ use unstuck_files::{DirHandle, EntryKind, FileError};
 
 use super::error::{WorktreeError, WorktreeIoContext};
 use super::file_index::GitFileMode;
-use super::git_paths::{display_path, path_from_bytes};
+use super::path_quoting::{display_path, path_from_bytes};
 use super::snapshot::Snapshot;
 use super::snapshot_store::SnapshotStore;
 use super::tree_diff::{FileChangeKind, RawDiffEntry, raw_diff};

@@ -21,9 +21,9 @@ use super::error::{WorktreeError, WorktreeIoContext};
 use super::file_index::{
     FileIndex, FileIndexEntries, FileIndexEntry, GitFileMode, StatFingerprint,
 };
-use super::git_paths::{path_from_bytes, quote_path};
 use super::listing::{ListedFile, MAX_UNTRACKED_BYTES, WorktreeListing, list};
 use super::own_files::OwnFiles;
+use super::path_quoting::{path_from_bytes, quote_path};
 use super::repository::Repository;
 use super::snapshot::{SnapshotExcludedFile, ref_part};
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::error::WorktreeError;
-use super::git_paths::display_path;
+use super::path_quoting::display_path;
 use super::repository::Repository;
 use super::snapshot_store::SnapshotStore;
 

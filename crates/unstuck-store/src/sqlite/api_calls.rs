@@ -6,7 +6,7 @@ use unstuck_core::event::{ApiCallOutcome, ApiCallRecord, Event, RunId, SessionId
 use unstuck_core::views::RunSummary;
 use unstuck_core::{FailureKind, Timestamp};
 
-use super::log_queries::{WhereClause, sql_limit};
+use super::run_and_event_queries::{WhereClause, sql_limit};
 use super::sqlite_error;
 use crate::api_calls::{CallFilter, StoredCall};
 use crate::attempt_stats::{self, CallFailure};

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 use unstuck_core::event::{ApiCallRecord, Event, RunId, SessionId};
 use unstuck_core::views::{NormalizedPrompt, RunSummary};
 
-use super::count_tables::{self, ATTEMPT_TABLES};
+use super::hourly_daily_tables::{self, ATTEMPT_TABLES};
 use crate::attempt_stats::{self, AttemptCountKey, AttemptTally, CallFailure, EndedAttempt};
 
 /// The maximum number of cached ids.
@@ -94,7 +94,7 @@ impl PendingAttemptCounts {
         let (hours, days) = (ATTEMPT_TABLES.by_hour, ATTEMPT_TABLES.by_day);
         self.flush_to(
             connection,
-            &[(hours, |hour| hour), (days, count_tables::day_start)],
+            &[(hours, |hour| hour), (days, hourly_daily_tables::day_start)],
         )
     }
 

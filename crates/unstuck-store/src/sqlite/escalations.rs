@@ -6,7 +6,7 @@ use unstuck_core::Timestamp;
 use unstuck_core::event::{EscalationOpened, EscalationResolved, Event, EventRecord, RunId};
 use unstuck_core::views::RunSummary;
 
-use super::log_queries::{self, WhereClause};
+use super::run_and_event_queries::{self, WhereClause};
 use super::sqlite_error;
 use crate::error::StoreError;
 use crate::escalation::{
@@ -142,7 +142,7 @@ pub(super) fn list(
         "SELECT run, project, at, asked, answered, answer FROM questions {} ORDER BY {} LIMIT {}",
         conditions.sql(),
         place.replace(", ", " DESC, ") + " DESC",
-        log_queries::sql_limit(filter.limit)
+        run_and_event_queries::sql_limit(filter.limit)
     );
     let mut statement = connection.prepare_cached(&sql)?;
     let rows = statement.query_map(conditions.values(), escalation_from_row)?;
@@ -188,7 +188,7 @@ pub(super) fn is_open(connection: &Connection, run: &RunId, id: &str) -> rusqlit
 /// Fills the table from the existing events.
 pub(super) fn backfill(connection: &Connection) -> rusqlite::Result<()> {
     let mut done = Ok(());
-    log_queries::for_each_run(connection, |events| {
+    run_and_event_queries::for_each_run(connection, |events| {
         let view = RunSummary::from_events(events);
         for recorded in events {
             if done.is_ok() {

@@ -9,8 +9,8 @@ use unstuck_core::views::{
     NormalizedPromptFailureCount,
 };
 
-use super::count_tables::ATTEMPT_TABLES;
-use super::log_queries::WhereClause;
+use super::hourly_daily_tables::ATTEMPT_TABLES;
+use super::run_and_event_queries::WhereClause;
 use crate::failure_query::FailureQuery;
 use crate::rollup;
 

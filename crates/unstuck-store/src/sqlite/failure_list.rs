@@ -7,7 +7,7 @@ use rusqlite::{Connection, Row};
 use unstuck_core::event::{AttemptFailed, Event, RunId, SessionId};
 use unstuck_core::{FailureKind, Timestamp};
 
-use super::log_queries::{WhereClause, sql_limit};
+use super::run_and_event_queries::{WhereClause, sql_limit};
 use super::sqlite_error;
 use crate::failure_query::{FailureCursor, FailurePage, FailureQuery, FailureRow, FailureSource};
 use crate::rollup;

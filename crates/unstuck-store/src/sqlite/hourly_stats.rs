@@ -7,8 +7,8 @@ use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 use unstuck_core::Timestamp;
 use unstuck_core::event::EventRecord;
 
-use super::count_tables::{self, OUTCOME_TABLES};
-use super::log_queries::WhereClause;
+use super::hourly_daily_tables::{self, OUTCOME_TABLES};
+use super::run_and_event_queries::WhereClause;
 use crate::outcome_statistics::{StatisticsDimension, StatsQuery, StatsRow};
 use crate::recovery_statistics::{
     RecoveryStatisticsQuery, RecoveryStatisticsReport, RecoveryStatisticsSums,
@@ -43,7 +43,7 @@ pub(super) fn add_cell(
     add_to(
         connection,
         OUTCOME_TABLES.by_day,
-        count_tables::day_start(key.hour),
+        hourly_daily_tables::day_start(key.hour),
         key,
         cell,
     )

@@ -6,7 +6,7 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
 use super::log_tailer::{self, NewLogEntries};
-use super::{SqliteStore, log_queries};
+use super::{SqliteStore, run_and_event_queries};
 use crate::error::StoreError;
 use crate::query::{EventLogEntry, EventLogOffset};
 
@@ -28,7 +28,7 @@ impl SqliteStore {
         let news = self.state.tailer.subscribe()?;
         let last = match after {
             Some(after) => after,
-            None => self.read(log_queries::newest_offset).await?,
+            None => self.read(run_and_event_queries::newest_offset).await?,
         };
         let follower = LogFollower {
             store: self.clone(),
@@ -70,7 +70,7 @@ impl LogFollower {
         let read = self
             .store
             .read(move |connection| {
-                log_queries::entries_after(connection, last, log_tailer::PAGE_SIZE)
+                run_and_event_queries::entries_after(connection, last, log_tailer::PAGE_SIZE)
             })
             .await?;
         self.is_behind = read.len() == log_tailer::PAGE_SIZE;

@@ -12,7 +12,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 use tokio::sync::broadcast::{self, Receiver, Sender};
 
-use super::{connect, log_queries, sqlite_error};
+use super::{connect, run_and_event_queries, sqlite_error};
 use crate::error::StoreError;
 use crate::query::{EventLogEntry, EventLogOffset};
 
@@ -134,7 +134,7 @@ impl LogBroadcaster {
     /// Delivers new entries until there are no followers left.
     fn tail(&self, connection: &Connection, news: &Sender<TailResult>) -> rusqlite::Result<()> {
         let mut seen = data_version(connection)?;
-        let mut last = log_queries::newest_offset(connection)?;
+        let mut last = run_and_event_queries::newest_offset(connection)?;
         // Followers that read the table before this point learn that there may be more.
         send_entries(news, last, Vec::new());
         while self.has_listeners(news) {
@@ -145,7 +145,7 @@ impl LogBroadcaster {
             }
             seen = now;
             loop {
-                let page = log_queries::entries_after(connection, last, PAGE_SIZE)?;
+                let page = run_and_event_queries::entries_after(connection, last, PAGE_SIZE)?;
                 let Some(newest) = page.last().map(|event| event.offset) else {
                     break;
                 };

@@ -6,9 +6,9 @@ use rusqlite::{Connection, TransactionBehavior, params};
 use unstuck_core::Timestamp;
 use unstuck_core::views::{RunStatus, RunSummary};
 
-use super::count_tables::{ATTEMPT_TABLES, OUTCOME_TABLES};
+use super::hourly_daily_tables::{ATTEMPT_TABLES, OUTCOME_TABLES};
 use super::rebuild_counts::RebuiltCounts;
-use super::{hourly_stats, log_queries, spending};
+use super::{hourly_stats, run_and_event_queries, spending};
 use crate::maintenance::{IntegrityFinding, MaintenanceReport};
 use crate::rollup::{RollupCell, RollupKey};
 
@@ -32,7 +32,7 @@ fn check_all(connection: &Connection) -> rusqlite::Result<MaintenanceReport> {
     if findings.is_empty() {
         let mut views = stored_views(connection)?;
         let mut recount = RebuiltCounts::default();
-        log_queries::for_each_run(connection, |run| {
+        run_and_event_queries::for_each_run(connection, |run| {
             recount.add_run(run);
             runs += 1;
             events += run.len() as u64;
@@ -81,7 +81,7 @@ fn check_file(connection: &Connection) -> rusqlite::Result<Vec<IntegrityFinding>
 fn stored_views(connection: &Connection) -> rusqlite::Result<HashMap<String, Option<RunSummary>>> {
     let mut statement = connection.prepare("SELECT view, id FROM runs")?;
     let rows = statement.query_map([], |row| {
-        Ok((row.get(1)?, log_queries::view_from_row(row)?))
+        Ok((row.get(1)?, run_and_event_queries::view_from_row(row)?))
     })?;
     rows.collect()
 }

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use rusqlite::{Connection, Transaction, TransactionBehavior, backup};
 
-use super::{connect, count_tables, escalations, rebuild_counts, reported_usage, sqlite_error};
+use super::{
+    connect, escalations, hourly_daily_tables, rebuild_counts, reported_usage, sqlite_error,
+};
 use crate::error::StoreError;
 
 /// The application id of a store file: the letters `unst`.
@@ -49,7 +51,7 @@ const MIGRATIONS: &[Migration] = &[
     },
     Migration {
         sql: include_str!("../../migrations/sqlite/0008_daily.sql"),
-        backfill: count_tables::backfill_daily,
+        backfill: hourly_daily_tables::backfill_daily,
     },
     Migration {
         sql: include_str!("../../migrations/sqlite/0009_upstreams.sql"),

@@ -3,15 +3,14 @@
 mod api_calls;
 mod attempt_stats;
 mod connect;
-mod count_tables;
 mod disk_space;
 mod escalations;
 mod failure_analytics;
 mod failure_list;
+mod hourly_daily_tables;
 mod hourly_stats;
 mod leases;
 mod log_follower;
-mod log_queries;
 mod log_tailer;
 mod maintenance;
 mod migrations;
@@ -22,6 +21,7 @@ mod projects;
 mod reader_pool;
 mod rebuild_counts;
 mod reported_usage;
+mod run_and_event_queries;
 mod spending;
 mod sqlite_error;
 pub(crate) mod stored_settings;
@@ -44,7 +44,7 @@ use self::log_tailer::{LogBroadcaster, TailerWakeUp};
 use self::reader_pool::ReaderPool;
 use self::writer::{StoreWriter, WriteJob};
 use crate::api_calls::{CallFilter, PreparedCalls, StoredCall};
-use crate::append::{EventPayloadRedactor, PreparedEventBatch};
+use crate::append_request::{EventPayloadRedactor, PreparedEventBatch};
 use crate::error::StoreError;
 use crate::escalation::{EscalationFilter, EscalationRow};
 use crate::failure_query::{FailureCursor, FailurePage, FailureQuery};
@@ -180,14 +180,14 @@ impl SqliteStore {
 
     pub(crate) async fn load(&self, run: &RunId) -> Result<Vec<EventRecord>, StoreError> {
         let run = run.clone();
-        self.read(move |connection| log_queries::load(connection, &run))
+        self.read(move |connection| run_and_event_queries::load(connection, &run))
             .await
     }
 
     pub(crate) async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunSummary>, StoreError> {
         let filter = filter.clone();
         self.read(move |connection| {
-            let mut runs = log_queries::runs(connection, &filter)?;
+            let mut runs = run_and_event_queries::runs(connection, &filter)?;
             for run in &mut runs {
                 spending::fill_run_cost(connection, run)?;
             }
@@ -198,7 +198,7 @@ impl SqliteStore {
 
     pub(crate) async fn events(&self, filter: &EventFilter) -> Result<EventPage, StoreError> {
         let filter = filter.clone();
-        self.read(move |connection| log_queries::events(connection, &filter))
+        self.read(move |connection| run_and_event_queries::events(connection, &filter))
             .await
     }
 
@@ -207,7 +207,7 @@ impl SqliteStore {
         filter: &EventFilter,
     ) -> Result<Vec<EventLogEntry>, StoreError> {
         let filter = filter.clone();
-        self.read(move |connection| log_queries::log_entries(connection, &filter))
+        self.read(move |connection| run_and_event_queries::log_entries(connection, &filter))
             .await
     }
 

@@ -5,9 +5,9 @@ use serde_json::Value;
 use unstuck_core::Timestamp;
 use unstuck_core::event::{EventRecord, RunId};
 
-use super::log_queries::{WhereClause, sql_limit};
+use super::run_and_event_queries::{WhereClause, sql_limit};
 use super::sqlite_error;
-use crate::append::PreparedOutboxMessage;
+use crate::append_request::PreparedOutboxMessage;
 use crate::outbox::{
     DeliveryResult, DeliveryState, OUTBOX_CLAIM_TTL, OutboxChange, OutboxFilter, OutboxMessage,
 };

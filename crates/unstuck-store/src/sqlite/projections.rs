@@ -15,11 +15,11 @@ use super::api_calls::CallClassification;
 use super::attempt_stats::{self as attempt_tables, PendingAttemptCounts};
 use super::projects::PendingProjectTotals;
 use super::{
-    api_calls, escalations, hourly_stats, leases, log_queries, outbox, reported_usage, spending,
-    sqlite_error,
+    api_calls, escalations, hourly_stats, leases, outbox, reported_usage, run_and_event_queries,
+    spending, sqlite_error,
 };
 use crate::api_calls::PreparedCalls;
-use crate::append::{PreparedEvent, PreparedEventBatch};
+use crate::append_request::{PreparedEvent, PreparedEventBatch};
 use crate::attempt_stats::{self, EndedAttempt};
 use crate::error::StoreError;
 use crate::rollup::{self, RollupCell, RollupKey};
@@ -303,7 +303,7 @@ fn load_run(connection: &Connection, id: &RunId) -> rusqlite::Result<CachedRun> 
         });
     }
     // Missing, or written by a newer unstuck: rebuild it from the events.
-    let events = log_queries::load(connection, id)?;
+    let events = run_and_event_queries::load(connection, id)?;
     Ok(CachedRun {
         seq: events.last().map_or(0, |last| last.seq),
         view: RunSummary::from_events(&events),

@@ -9,7 +9,7 @@ use unstuck_core::views::{NormalizedPrompt, RunSummary};
 
 use super::attempt_stats::PendingAttemptCounts;
 use super::projects::PendingProjectTotals;
-use super::{api_calls, hourly_stats, log_queries};
+use super::{api_calls, hourly_stats, run_and_event_queries};
 use crate::attempt_stats::{self, EndedAttempt};
 use crate::rollup::{self, FailingSessions, RollupCell, RollupKey};
 
@@ -25,7 +25,7 @@ impl RebuiltCounts {
     /// Counts all events.
     pub(super) fn from_events(connection: &Connection) -> rusqlite::Result<Self> {
         let mut recount = Self::default();
-        log_queries::for_each_run(connection, |events| recount.add_run(events))?;
+        run_and_event_queries::for_each_run(connection, |events| recount.add_run(events))?;
         Ok(recount)
     }
 

@@ -4,7 +4,7 @@ use rusqlite::{Connection, params};
 use unstuck_core::event::{AttemptEnd, Event, EventRecord};
 use unstuck_core::views::RunSummary;
 
-use super::log_queries;
+use super::run_and_event_queries;
 use crate::rollup;
 use crate::spending::token_count;
 
@@ -55,7 +55,7 @@ fn reporting_end(event: &Event) -> Option<&AttemptEnd> {
 /// Fills the table from the existing events.
 pub(super) fn backfill(connection: &Connection) -> rusqlite::Result<()> {
     let mut done = Ok(());
-    log_queries::for_each_run(connection, |events| {
+    run_and_event_queries::for_each_run(connection, |events| {
         let view = RunSummary::from_events(events);
         for recorded in events {
             if done.is_ok() {

@@ -6,7 +6,7 @@ use unstuck_core::Timestamp;
 use unstuck_core::event::{RunId, SessionId};
 use unstuck_core::views::{RunSummary, UsageGap};
 
-use super::log_queries::WhereClause;
+use super::run_and_event_queries::WhereClause;
 use crate::rollup;
 use crate::spending::{CostGroupBy, CostSummary, SpendingKey, SpendingQuery, SpendingTotals};
 

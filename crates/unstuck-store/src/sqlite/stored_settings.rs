@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::Value;
 use unstuck_core::Timestamp;
 
-use super::log_queries::sql_limit;
+use super::run_and_event_queries::sql_limit;
 use super::{connect, sqlite_error};
 use crate::error::StoreError;
 use crate::stored_settings::{ExpectedVersion, SettingHistoryEntry, SettingUpdate, StoredSetting};

@@ -13,7 +13,7 @@ use super::log_tailer::TailerWakeUp;
 use super::projections::Projections;
 use super::{Reply, connect, leases, outbox, sqlite_error, stored_settings, upstream_health};
 use crate::api_calls::PreparedCalls;
-use crate::append::PreparedEventBatch;
+use crate::append_request::PreparedEventBatch;
 use crate::error::StoreError;
 use crate::lease::{LeaseChange, LeaseClaimOutcome};
 use crate::outbox::{OutboxChange, OutboxMessage};

@@ -10,7 +10,7 @@ use unstuck_store::EscalationRow;
 use utoipa::ToSchema;
 
 use super::attempt::EscalationResolution;
-use super::cost_estimate::ExtraCostEstimateResponse;
+use super::extra_cost_estimate::ExtraCostEstimateResponse;
 use super::money::round_usd;
 use super::openapi_schemas;
 use super::project::project_id;

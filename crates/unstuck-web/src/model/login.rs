@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::permission_scope::PermissionScope;
+use super::access_scope::PermissionScope;
 
 /// A one-time code from the dashboard's link, or a token.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]

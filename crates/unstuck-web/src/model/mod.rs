@@ -2,20 +2,20 @@
 //!
 //! Names are in camelCase, timestamps are RFC 3339 strings in UTC, money is in USD.
 
+mod access_scope;
 mod agent;
 mod api_call;
 mod attempt;
-mod cost_estimate;
 mod escalation;
 mod event;
+mod extra_cost_estimate;
 mod failures;
-mod llm_model;
 mod login;
 mod model_switch;
+mod models_and_budgets;
 mod money;
 mod openapi_schemas;
 mod pagination;
-mod permission_scope;
 mod problem_details;
 mod project;
 mod recovery_analytics;
@@ -29,30 +29,30 @@ mod success_rate;
 mod upstream_status;
 mod webhook;
 
+pub use access_scope::PermissionScope;
 pub use agent::Agent;
 pub use api_call::{ApiCallRecoveryResponse, FailedApiAttemptResponse};
 pub use attempt::{
     AttemptResponse, AttemptTexts, AttemptUsage, Decision, DiagnosisResponse, EscalationResolution,
     NextAttemptWait, OutputExcerpt, PrecedingFailure, RepairResponse, SkippedStrategy, TokenCounts,
 };
-pub use cost_estimate::ExtraCostEstimateResponse;
 pub use escalation::{
     AnswerDeadline, AnswerOption, AnswerRequest, EscalationAnswerChoice, EscalationAnswerResponse,
     EscalationOutcome, EscalationResponse, PreviewedFile, PriorAttempt, RepairConfinementResponse,
     RepairPreview, UnapprovedSettingChange,
 };
 pub use event::EventResponse;
+pub use extra_cost_estimate::ExtraCostEstimateResponse;
 pub use failures::{
     DailyAttemptCount, FailureAnalytics, FailureListItem, FailureMessageCount, PromptPatternCount,
 };
-pub use llm_model::{
-    BudgetResponse, Budgets, LongContextPrice, Model, ModelLadderResponse, Models, Price,
-};
 pub use login::{CallerIdentityResponse, LoginRequest, LoginResponse};
 pub use model_switch::ModelSwitchEntry;
+pub use models_and_budgets::{
+    BudgetResponse, Budgets, LongContextPrice, Model, ModelLadderResponse, Models, Price,
+};
 pub use money::round_usd;
 pub use pagination::ListPage;
-pub use permission_scope::PermissionScope;
 pub use problem_details::{FieldProblem, ProblemDetails};
 pub use project::{ProjectResponse, project_id};
 pub use recovery_analytics::{RecoveryAnalytics, RecoveryTotalsResponse, StrategyOutcomeCount};

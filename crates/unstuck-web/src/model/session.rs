@@ -7,7 +7,7 @@ use unstuck_core::views::{RunStatus, SessionStatusSummary, SessionSummary};
 use unstuck_core::{FailureKind, RecoveryLevel, Timestamp};
 use utoipa::ToSchema;
 
-use super::cost_estimate::ExtraCostEstimateResponse;
+use super::extra_cost_estimate::ExtraCostEstimateResponse;
 use super::model_switch::ModelSwitchEntry;
 use super::money::known_cost;
 use super::openapi_schemas;

@@ -13,21 +13,21 @@ use unstuck_core::escalation::EscalationAnswer;
 use unstuck_core::views::{RunProjection, RunStatus, RunSummary};
 use unstuck_store::{EscalationFilter, EscalationRow, RunFilter};
 
-use super::auto_approve;
+use super::auto_approve_writer;
 use super::preview::CommandProposal;
 use super::resume::{self, ResumeRequest};
 use crate::command_context::CommandContext;
 use crate::escalation_answers::{self, AnswerEffect, EscalationSelector};
 use crate::gateway::PrivateGatewayMode;
 use crate::output::{BOLD, DIM, Output};
-use crate::paths::{abbreviate_home, current_project, project_at};
 use crate::pipeline_from_config::PipelineOptions;
+use crate::project_lookup::{abbreviate_home, current_project, project_at};
 use crate::project_setting_changes::OnSettingChanges;
 use crate::run_history::RunHistory;
 use crate::run_supervision::Verbosity;
 use crate::run_title::run_title;
 use crate::sanitized_text::one_line;
-use crate::{async_runtime, clock, shell_completion};
+use crate::{async_runtime, clock, completion_candidates};
 
 /// Returns the end of the help of a command that answers a request: its examples and exit codes.
 macro_rules! answer_help {
@@ -133,7 +133,7 @@ impl AnswerArgs {
 #[derive(Debug, Args)]
 pub(crate) struct RecoveryAnswerArgs {
     /// Id prefix of the waiting run
-    #[arg(long = "loop", value_name = "ID", add = shell_completion::runs())]
+    #[arg(long = "loop", value_name = "ID", add = completion_candidates::runs())]
     run: Option<String>,
 
     /// Reason, recorded in the history
@@ -166,7 +166,7 @@ impl From<&RecoveryAnswerArgs> for AnswerArgs {
 #[derive(Debug, Clone, Args)]
 struct EscalationArgs {
     /// Id prefix of the request or its run [default: the only open request of this project]
-    #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new(), add = shell_completion::runs())]
+    #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new(), add = completion_candidates::runs())]
     id: Option<String>,
 
     /// Answer the newest request of this project
@@ -230,7 +230,7 @@ impl AnswerCommand<'_> {
             show_answer(&question, answer, &given, out)?;
         }
         if self.always {
-            let said = auto_approve::add_to_auto_approve(
+            let said = auto_approve_writer::add_to_auto_approve(
                 Path::new(&question.project),
                 &question.request,
                 &about.note,

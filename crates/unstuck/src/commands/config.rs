@@ -12,7 +12,7 @@ use unstuck_core::decision::DEFAULT_TEMPLATE;
 use crate::config::{self, ConfigSources};
 use crate::error_report::error_with_hint;
 use crate::output::{DIM, GREEN, Output, YELLOW};
-use crate::paths;
+use crate::project_lookup;
 
 /// Show and check the configuration: effective values and their source
 #[derive(Debug, Args)]
@@ -170,7 +170,7 @@ fn project_root(layers: &ConfigLayers) -> Result<PathBuf> {
         }
         (None, None) => PathBuf::from("."),
     };
-    Ok(paths::project_of(&folder))
+    Ok(project_lookup::project_of(&folder))
 }
 
 fn problems_error(names: &str, problems: &[ConfigProblem]) -> anyhow::Error {

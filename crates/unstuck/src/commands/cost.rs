@@ -14,7 +14,7 @@ use unstuck_store::{CostGroupBy, CostSummary, SpendingQuery};
 use crate::call_rendering::{cost_text, short_number};
 use crate::command_context::CommandContext;
 use crate::output::{BOLD, DIM, Output};
-use crate::paths::{abbreviate_home, project_at};
+use crate::project_lookup::{abbreviate_home, project_at};
 use crate::run_history::RunHistory;
 use crate::sanitized_text::printable;
 use crate::{async_runtime, clock};

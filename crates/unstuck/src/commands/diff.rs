@@ -18,7 +18,7 @@ use crate::run_history::RunHistory;
 use crate::run_ref::RunRef;
 use crate::run_supervision::state_dir;
 use crate::sanitized_text::printable;
-use crate::{async_runtime, clock, shell_completion};
+use crate::{async_runtime, clock, completion_candidates};
 
 /// Show what an attempt changed in the work tree
 ///
@@ -35,7 +35,7 @@ pub(crate) struct DiffArgs {
     #[arg(
         value_name = "RUN[/ROLE][/N]",
         value_parser = NonEmptyStringValueParser::new(),
-        add = shell_completion::runs_and_roles()
+        add = completion_candidates::runs_and_roles()
     )]
     run: Option<String>,
 

@@ -30,8 +30,8 @@ use crate::error_report::error_with_hint;
 use crate::gateway::PrivateGatewayMode;
 use crate::input_file::read_input;
 use crate::output::Output;
-use crate::paths::project_of;
 use crate::pipeline_from_config::nonzero_limit;
+use crate::project_lookup::project_of;
 use crate::run_supervision::{self, Verbosity};
 
 /// Run a command and recover from failures automatically

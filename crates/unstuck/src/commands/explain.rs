@@ -17,7 +17,7 @@ use crate::output::{BOLD, DIM, Output};
 use crate::run_history::RunHistory;
 use crate::run_ref::{RunRef, attempt_name};
 use crate::sanitized_text::{one_line, wrap_words};
-use crate::{async_runtime, clock, repair_rendering, shell_completion};
+use crate::{async_runtime, clock, completion_candidates, repair_rendering};
 
 /// Explain decisions: matched rules, policy values and rejected alternatives
 #[derive(Debug, Args)]
@@ -31,7 +31,7 @@ pub(crate) struct ExplainArgs {
     #[arg(
         value_name = "RUN[/ROLE][/N]",
         value_parser = NonEmptyStringValueParser::new(),
-        add = shell_completion::runs_and_roles()
+        add = completion_candidates::runs_and_roles()
     )]
     run: Option<String>,
 

@@ -20,7 +20,7 @@ use super::jsonl_input;
 use crate::config::{self, Config, ConfigSources};
 use crate::error_report::error_with_hint;
 use crate::output::{BOLD, DIM, GREEN, Output, RED, YELLOW};
-use crate::paths::project_of;
+use crate::project_lookup::project_of;
 use crate::{effective_repair_settings, project_trust};
 
 /// Check whether a repair command may run, and why

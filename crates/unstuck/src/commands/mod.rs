@@ -2,7 +2,7 @@
 
 pub(crate) mod agents;
 pub(crate) mod answer;
-mod auto_approve;
+mod auto_approve_writer;
 pub(crate) mod classify;
 pub(crate) mod config;
 pub(crate) mod cost;

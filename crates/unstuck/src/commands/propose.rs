@@ -17,7 +17,7 @@ use crate::config::Config;
 use crate::environment_variables;
 use crate::error_report::{error_with_hint, refusal};
 use crate::output::{BOLD, Output};
-use crate::paths::project_of;
+use crate::project_lookup::project_of;
 use crate::{clock, effective_repair_settings};
 
 /// Propose a repair of the environment; for agents whose tests cannot run

@@ -24,10 +24,10 @@ use crate::effective_repair_settings;
 use crate::error_report::{error_with_hint, refusal};
 use crate::gateway::PrivateGatewayMode;
 use crate::output::Output;
-use crate::paths::project_of;
+use crate::project_lookup::project_of;
 use crate::run_history::RunHistory;
 use crate::run_supervision::{self, Verbosity};
-use crate::{async_runtime, project_trust, shell_completion};
+use crate::{async_runtime, completion_candidates, project_trust};
 
 /// Run a project's check, diagnose the failure, and apply allowed fixes
 ///
@@ -47,7 +47,7 @@ pub(crate) struct RepairArgs {
     ask: bool,
 
     /// Undo the work tree changes of the run's newest repair (ignored files, such as node_modules, stay)
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["ask", "check"], add = shell_completion::runs())]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["ask", "check"], add = completion_candidates::runs())]
     undo: Option<String>,
 
     /// Suppress unstuck's own output

@@ -26,8 +26,8 @@ use crate::effective_repair_settings;
 use crate::error_report::refusal;
 use crate::gateway::PrivateGatewayMode;
 use crate::output::Output;
-use crate::paths::current_project;
 use crate::pipeline_from_config::{self, PipelineOptions};
+use crate::project_lookup::current_project;
 use crate::project_setting_changes::{self, OnSettingChanges};
 use crate::run_history::RunHistory;
 use crate::run_supervision::{
@@ -36,7 +36,7 @@ use crate::run_supervision::{
 };
 use crate::run_title::{is_gateway_client, run_title};
 use crate::sanitized_text::truncate;
-use crate::{async_runtime, clock, escalation_answers, shell_completion};
+use crate::{async_runtime, clock, completion_candidates, escalation_answers};
 
 /// Statuses that can be resumed; failed runs only if they are pipelines.
 const UNFINISHED: [RunStatus; 5] = [
@@ -66,7 +66,7 @@ const MAX_CANDIDATES: usize = 30;
 Exit codes: those of `unstuck exec` for the resumed run; 1 nothing to resume, or several runs match.")]
 pub(crate) struct ResumeArgs {
     /// Id prefix of the run [default: the only unfinished run of this project]
-    #[arg(value_name = "RUN", add = shell_completion::runs())]
+    #[arg(value_name = "RUN", add = completion_candidates::runs())]
     run: Option<String>,
 
     /// Resume, in the background, every run of this project that crashed or that a shutdown ended

@@ -14,7 +14,7 @@ use unstuck_store::RunFilter;
 use crate::command_context::CommandContext;
 use crate::error_report::refusal;
 use crate::output::Output;
-use crate::paths::{abbreviate_home, current_project};
+use crate::project_lookup::{abbreviate_home, current_project};
 use crate::run_history::{RunEntry, RunHistory};
 use crate::run_supervision::state_dir;
 use crate::run_title::{is_gateway_client, run_title};

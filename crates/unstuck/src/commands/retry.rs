@@ -25,7 +25,7 @@ use crate::project_setting_changes::{self, OnSettingChanges};
 use crate::run_history::RunHistory;
 use crate::run_supervision::Verbosity;
 use crate::session_retry::{RetryChanges, RetryEffect, RetryTarget};
-use crate::{async_runtime, escalation_answers, shell_completion};
+use crate::{async_runtime, completion_candidates, escalation_answers};
 
 /// Retry with additional instructions
 ///
@@ -42,7 +42,7 @@ use crate::{async_runtime, escalation_answers, shell_completion};
 Exit codes: those of `unstuck exec` for the resumed run; 1 nothing to retry, already answered, run active, or inside a supervised agent.")]
 pub(crate) struct RetryArgs {
     /// Id prefix of the request, run or session [default: the open request of this project]
-    #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new(), add = shell_completion::runs())]
+    #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new(), add = completion_candidates::runs())]
     id: Option<String>,
 
     /// Answer the newest request of this project

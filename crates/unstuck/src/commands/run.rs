@@ -19,8 +19,8 @@ use crate::effective_repair_settings::{self, RepairModeArg};
 use crate::error_report::{error_with_hint, refusal};
 use crate::gateway::PrivateGatewayMode;
 use crate::output::Output;
-use crate::paths::project_of;
 use crate::pipeline_from_config::{self, PipelineOptions};
+use crate::project_lookup::project_of;
 use crate::project_setting_changes::{self, OnSettingChanges};
 use crate::run_supervision::{self, PipelineStartMode, PipelineTask, Verbosity};
 

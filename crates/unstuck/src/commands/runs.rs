@@ -13,11 +13,11 @@ use unstuck_store::RunFilter;
 
 use crate::command_context::CommandContext;
 use crate::output::{DIM, Output};
-use crate::paths::{abbreviate_home, project_at};
+use crate::project_lookup::{abbreviate_home, project_at};
 use crate::run_history::{RunEntry, RunHistory};
 use crate::run_title::{run_title, status_style};
 use crate::text_columns::{fit_with_facts, width};
-use crate::{async_runtime, clock, shell_completion};
+use crate::{async_runtime, clock, completion_candidates};
 
 /// Minimum width of the command column before other columns are dropped.
 const MIN_COMMAND_WIDTH: usize = 16;
@@ -46,7 +46,7 @@ pub(crate) struct RunsArgs {
     project: Option<PathBuf>,
 
     /// Only runs whose newest failure is of this kind
-    #[arg(long, value_name = "KIND", add = shell_completion::kinds())]
+    #[arg(long, value_name = "KIND", add = completion_candidates::kinds())]
     kind: Option<FailureKind>,
 
     /// Only runs started within this period, such as 24h

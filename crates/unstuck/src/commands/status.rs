@@ -17,7 +17,7 @@ use unstuck_store::{EscalationFilter, EscalationRow, RunFilter};
 
 use crate::command_context::CommandContext;
 use crate::output::{self, BOLD, DIM, GREEN, Output, RED, TerminalSize, YELLOW};
-use crate::paths::{abbreviate_home, current_project, project_at};
+use crate::project_lookup::{abbreviate_home, current_project, project_at};
 use crate::run_history::{RunEntry, RunHistory};
 use crate::run_title::run_title;
 use crate::text_columns::{fit_with_facts, truncate, width};

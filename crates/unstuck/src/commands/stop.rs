@@ -13,12 +13,12 @@ use crate::choice_prompt::ChoicePrompt;
 use crate::command_context::CommandContext;
 use crate::error_report::{error_with_hint, refusal};
 use crate::output::Output;
-use crate::paths::current_project;
+use crate::project_lookup::current_project;
 use crate::run_history::RunHistory;
 use crate::run_stop::{self, StopError};
 use crate::run_title::{is_gateway_client, run_title};
 use crate::sanitized_text::truncate;
-use crate::{async_runtime, clock, shell_completion};
+use crate::{async_runtime, clock, completion_candidates};
 
 /// Time limit for a run to end; its processes get a grace period.
 const STOP_TIMEOUT: Duration = Duration::from_secs(30);
@@ -38,7 +38,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 Exit codes: 0 stopped; 1 no active run, several runs match, or inside a supervised agent.")]
 pub(crate) struct StopArgs {
     /// Id prefix of the run [default: the only active run of this project]
-    #[arg(value_name = "RUN", add = shell_completion::runs())]
+    #[arg(value_name = "RUN", add = completion_candidates::runs())]
     run: Option<String>,
 
     /// Stop every active run of this project

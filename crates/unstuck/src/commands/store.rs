@@ -20,10 +20,10 @@ use unstuck_store::{
 
 use crate::error_report::{error_with_hint, refusal};
 use crate::output::{BOLD, GREEN, Output, YELLOW};
-use crate::paths::project_at;
+use crate::project_lookup::project_at;
 use crate::run_supervision::state_dir;
 use crate::store::with_hint as told;
-use crate::{async_runtime, clock, project_setting_changes, shell_completion};
+use crate::{async_runtime, clock, completion_candidates, project_setting_changes};
 
 /// Manage the run database
 ///
@@ -72,7 +72,7 @@ struct CheckArgs {
   unstuck store export --event attempt_failed --since 7d | jq .diagnosis.kind")]
 struct ExportArgs {
     /// Only events of the run with this id prefix
-    #[arg(long, value_name = "ID", add = shell_completion::runs())]
+    #[arg(long, value_name = "ID", add = completion_candidates::runs())]
     run: Option<String>,
 
     /// Only events of the project that this directory belongs to

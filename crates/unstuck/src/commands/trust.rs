@@ -11,11 +11,11 @@ use unstuck_repair::trust::TrustStatus;
 use crate::config::Config;
 use crate::error_report::error_with_hint;
 use crate::output::{BOLD, DIM, GREEN, Output, YELLOW};
-use crate::paths::{abbreviate_home, project_of};
+use crate::project_lookup::{abbreviate_home, project_of};
 use crate::project_trust::{
     ProjectTrustState, ProjectWithTrustRecord, TrustContents, allowed_lines,
 };
-use crate::{clock, paths, project_trust};
+use crate::{clock, project_lookup, project_trust};
 
 /// Trust this project's repair rules (current version)
 ///
@@ -174,7 +174,7 @@ fn print_contents(
     shown: &TrustContents,
     out: &mut Output,
 ) -> Result<()> {
-    let root = paths::abbreviate_home(&project.root.display().to_string());
+    let root = project_lookup::abbreviate_home(&project.root.display().to_string());
     match project.config.project_recovery() {
         Some(said) => writeln!(
             out,

@@ -10,7 +10,7 @@ use unstuck_web::model::EscalationAnswerResponse;
 use super::resume_guard::ResumeGuard;
 use super::{Desk, Doer, actor_name};
 use crate::escalation_answers::{self, AnswerEffect, AnswerInput};
-use crate::paths::abbreviate_home;
+use crate::project_lookup::abbreviate_home;
 use crate::unstuck_subprocess;
 
 /// Answers an escalation and resumes its run.

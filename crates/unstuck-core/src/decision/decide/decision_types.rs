@@ -12,7 +12,7 @@ use crate::failure::{FailureKind, RecoveryLevel};
 use crate::knowledge::ConversationMode;
 use crate::time::Timestamp;
 
-use super::selection::RecoveryActionSelection;
+use super::action_selection::RecoveryActionSelection;
 
 /// A decision about a failure, with its reason.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

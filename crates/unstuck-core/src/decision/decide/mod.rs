@@ -13,15 +13,16 @@
 //! Both levels 1 and 2 have the retry limit of the kind. No strategy is used twice for one kind in an episode, unless
 //! the limit for this kind was explicitly set higher than the length of the chain: then the chain starts again.
 
+mod action_selection;
 mod alternative;
 mod decision_types;
 mod delay;
 mod input;
 mod reason;
 mod repair;
-mod selection;
 mod time_bounded_retries;
 
+pub use action_selection::{EligibleAction, RecoveryActionSelection};
 pub use decision_types::{
     ConcreteAttemptChange, Decision, EscalationReason, EscalationTrigger, NoRecoveryReason,
     ProposedAction, RecoveryAction, SkippedStrategy, WaitPurpose,
@@ -31,7 +32,6 @@ pub use input::{
     RepairPermission, RetryCapabilities, RetryChangeCapability, SessionLimits,
     StrategyDefinitionLookup,
 };
-pub use selection::{EligibleAction, RecoveryActionSelection};
 
 use std::borrow::Cow;
 

@@ -3,8 +3,8 @@
 use serde_json::Value as Json;
 
 use super::{FailedToolCallVarSources, FailedToolCallVars};
+use crate::recovery_plan::alternative_urls::RemoteUrl;
 use crate::recovery_plan::failed_tool_call::SimpleCommand;
-use crate::recovery_plan::remote_url::RemoteUrl;
 
 pub(super) fn gather(facts: &mut FailedToolCallVars, source: &FailedToolCallVarSources<'_>) {
     let in_args = source.call.args.values().filter_map(Json::as_str);

@@ -2,9 +2,9 @@
 
 use super::{RequirementMatch, RequirementMatcher};
 use crate::repair::command_effects::{CommandAnalysis, CommandEffect};
+use crate::repair::failure_requirement::Requirement;
 use crate::repair::path_strings;
 use crate::repair::repair_knowledge_file::EffectKind;
-use crate::repair::requirement::Requirement;
 
 impl RequirementMatcher<'_> {
     pub(super) fn match_missing_file(

@@ -2,11 +2,11 @@
 
 use super::{RequirementMatch, RequirementMatcher, contains_word};
 use crate::repair::command_effects::{CommandAnalysis, CommandEffect};
+use crate::repair::failure_requirement::Requirement;
 use crate::repair::path_strings;
 use crate::repair::repair_knowledge_file::{
     EffectKind, GeneratedContents, GeneratedPath, RequirementKind, RequirementState,
 };
-use crate::repair::requirement::Requirement;
 
 impl RequirementMatcher<'_> {
     pub(super) fn match_generated(

@@ -9,11 +9,11 @@ pub(super) use packages::{is_declared, managers};
 
 use super::command_effects::{CommandAnalysis, CommandEffect};
 use super::failure_message::FailureMessage;
+use super::failure_requirement::Requirement;
 use super::path_strings;
 use super::project_facts::ProjectFacts;
 use super::repair_catalog::RepairCatalog;
 use super::repair_knowledge_file::{EffectKind, RequirementKind};
-use super::requirement::Requirement;
 
 /// How well a command matches a requirement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,11 +2,11 @@
 
 use super::{RequirementMatch, RequirementMatcher};
 use crate::repair::command_effects::{CommandAnalysis, CommandEffect};
+use crate::repair::failure_requirement::Requirement;
 use crate::repair::path_strings;
 use crate::repair::project_facts::ProjectFacts;
 use crate::repair::repair_catalog::RepairCatalog;
 use crate::repair::repair_knowledge_file::{EffectKind, PackageManager, RequirementState};
-use crate::repair::requirement::Requirement;
 
 impl RequirementMatcher<'_> {
     pub(super) fn match_packages(

@@ -2,9 +2,9 @@
 
 use super::{RequirementMatch, RequirementMatcher, contains_word};
 use crate::repair::command_effects::{CommandAnalysis, CommandEffect};
+use crate::repair::failure_requirement::Requirement;
 use crate::repair::project_facts::PortFact;
 use crate::repair::repair_knowledge_file::EffectKind;
-use crate::repair::requirement::Requirement;
 
 impl RequirementMatcher<'_> {
     /// Matches freeing a port by stopping the process that holds it, only if that process belongs to the project.

@@ -5,11 +5,11 @@ mod detached_mount;
 mod devices;
 mod home_mask;
 mod landlock;
-mod merge_copies;
+mod merge_allowed_writes;
 mod mounts;
 mod namespaces;
 mod private_copies;
-mod process_limit;
+mod process_count_cgroup;
 mod raw_syscalls;
 mod resource_limits;
 mod seccomp;
@@ -23,7 +23,7 @@ use rustix::process::{DumpableBehavior, Pid};
 
 pub(super) use namespaces::{EnteredNamespaces, become_user, enter_namespaces};
 pub(super) use private_copies::PrivateCopies;
-pub(super) use process_limit::Cgroup;
+pub(super) use process_count_cgroup::Cgroup;
 pub(super) use raw_syscalls::close_descriptors_on_exec;
 
 use super::confinement_report::{ConfinementLevel, ConfinementReport};

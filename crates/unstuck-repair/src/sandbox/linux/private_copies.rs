@@ -14,7 +14,7 @@ use crate::sandbox::scratch_dir;
 use crate::sandbox::wire::{SandboxDirectoryCopy, SandboxRequest};
 
 use super::EnteredNamespaces;
-use super::merge_copies::{self, MergeReport, PrivateGitDir};
+use super::merge_allowed_writes::{self, MergeReport, PrivateGitDir};
 use super::mounts::is_home_outside_project;
 
 /// The upper directory of an overlay.
@@ -58,7 +58,7 @@ impl PrivateCopies {
         let mut copies = Self {
             git: None,
             tools: Vec::new(),
-            since: merge_copies::kernel_time(),
+            since: merge_allowed_writes::kernel_time(),
             is_git_out_of_reach: false,
         };
         if !entered.has_mount_namespace || order.profile.overlay.is_some() {
@@ -108,10 +108,15 @@ impl PrivateCopies {
             order.host.addable_dirs.iter().cloned().collect();
         for tool in self.tools {
             // A missing directory means that nothing was written.
-            if let Ok(upper) = merge_copies::open_dir(&tool.upper) {
+            if let Ok(upper) = merge_allowed_writes::open_dir(&tool.upper) {
                 // Changes that cannot be kept are discarded with the rest.
-                let _ =
-                    merge_copies::merge_tool_dir(&upper, &tool.real, &tool.at, &rules, &mut merged);
+                let _ = merge_allowed_writes::merge_tool_dir(
+                    &upper,
+                    &tool.real,
+                    &tool.at,
+                    &rules,
+                    &mut merged,
+                );
             }
         }
         merged
@@ -135,12 +140,12 @@ fn prepare_git_copy(
     if is_new && mkdirat(project, GIT_DIR, Mode::from_raw_mode(0o755)).is_err() {
         return Ok(None);
     }
-    let Some(real) = merge_copies::open_dir_below(project, Path::new(GIT_DIR)) else {
+    let Some(real) = merge_allowed_writes::open_dir_below(project, Path::new(GIT_DIR)) else {
         return Ok(None);
     };
     let upper = add_copy_to_request(order, Path::new(GIT_DIR), true)?;
     Ok(Some(GitCopyDirs {
-        upper: merge_copies::open_dir(&upper)?,
+        upper: merge_allowed_writes::open_dir(&upper)?,
         real,
         placeholder_parent: if is_new {
             Some(project.try_clone()?)
@@ -163,7 +168,7 @@ fn prepare_tool_copies(order: &mut SandboxRequest) -> io::Result<Vec<ToolCopyDir
     let mut tools: Vec<ToolCopyDirs> = Vec::new();
     for (at, _) in order.host.addable_dirs.clone() {
         let is_around = profile.root.starts_with(&at) || at.starts_with(&profile.root);
-        let (Ok(real), false) = (merge_copies::open_dir(&at), is_around) else {
+        let (Ok(real), false) = (merge_allowed_writes::open_dir(&at), is_around) else {
             continue;
         };
         let below_home = home.as_ref().and_then(|home| at.strip_prefix(home).ok());

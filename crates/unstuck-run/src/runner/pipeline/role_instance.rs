@@ -19,7 +19,7 @@ use crate::runner::error::RunError;
 use crate::runner::knowledge::RunKnowledgeBase;
 use crate::runner::pinned_program::{inherited_path, pinned_program};
 use crate::runner::reporter::{OutputChannel, SessionReporter, SessionWait};
-use crate::runner::role_context::{RoleAgentCommand, RoleContext};
+use crate::runner::role_execution_settings::{RoleAgentCommand, RoleContext};
 use crate::runner::run_event_log::RunEventLog;
 use crate::runner::session_event_log::SessionEventLog;
 use crate::runner::session_runner::SessionRunner;

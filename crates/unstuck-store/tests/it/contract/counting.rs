@@ -365,7 +365,7 @@ async fn counted(store: &Store) -> Counts {
         use StatisticsDimension::{Hour, Kind, Outcome, Project, Strategy};
         let query = StatsQuery {
             metric: counted,
-            group_by: vec![Hour, Project, FailureKind, Strategy, Outcome],
+            group_by: vec![Hour, Project, Kind, Strategy, Outcome],
             ..StatsQuery::default()
         };
         for line in store.stats(&query).await.unwrap() {

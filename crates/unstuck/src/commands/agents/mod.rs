@@ -15,7 +15,7 @@ use crate::config::Config;
 use crate::error_report::error_with_hint;
 use crate::output::{BOLD, DIM, GREEN, Output, YELLOW};
 use crate::sanitized_text::truncate;
-use crate::{async_runtime, shell_completion};
+use crate::{async_runtime, completion_candidates};
 
 /// Width of the version column.
 const VERSION_WIDTH: usize = 15;
@@ -44,7 +44,7 @@ enum AgentsCommand {
     #[command(after_help = "Example:\n  unstuck agents show claude")]
     Show {
         /// Agent id
-        #[arg(add = shell_completion::agents())]
+        #[arg(add = completion_candidates::agents())]
         id: String,
         /// Print as JSON
         #[arg(long)]
@@ -161,7 +161,7 @@ impl<'a> AgentEntry<'a> {
         else {
             return None;
         };
-        let path = crate::paths::abbreviate_home(&path.display().to_string());
+        let path = crate::project_lookup::abbreviate_home(&path.display().to_string());
         let problem = match (on_path, version) {
             (false, _) => " (not on PATH)".to_owned(),
             (true, AgentVersion::Unknown(problem)) => format!(" ({problem})"),

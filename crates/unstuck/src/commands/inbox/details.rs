@@ -15,7 +15,7 @@ use super::text_list::DEFAULT_WIDTH;
 use crate::clock::{self, format_age};
 use crate::command_context::CommandContext;
 use crate::output::{BOLD, DIM, Output, YELLOW};
-use crate::paths::abbreviate_home;
+use crate::project_lookup::abbreviate_home;
 use crate::repair_rendering::{condition_lines, network_flag};
 use crate::text_columns::{wrap_anywhere, wrap_words};
 

@@ -19,7 +19,7 @@ use self::json::EscalationJson;
 use crate::command_context::CommandContext;
 use crate::escalation_answers::EscalationSelector;
 use crate::output::Output;
-use crate::{clock, environment_variables, escalation_answers, shell_completion};
+use crate::{clock, completion_candidates, environment_variables, escalation_answers};
 
 /// List and answer pending requests
 ///
@@ -39,7 +39,7 @@ pub(crate) struct InboxArgs {
     #[arg(
         value_name = "ID",
         value_parser = NonEmptyStringValueParser::new(),
-        add = shell_completion::runs(),
+        add = completion_candidates::runs(),
         conflicts_with = "watch"
     )]
     id: Option<String>,

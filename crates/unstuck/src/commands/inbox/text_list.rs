@@ -13,7 +13,7 @@ use super::json::answer_command;
 use crate::clock::{format_age, format_time};
 use crate::command_context::CommandContext;
 use crate::output::{BOLD, DIM, Output, YELLOW};
-use crate::paths::abbreviate_home;
+use crate::project_lookup::abbreviate_home;
 use crate::text_columns::{truncate, width, wrap_words};
 
 /// Width used if the terminal width is unknown.

@@ -15,7 +15,7 @@ use super::text_list::headline;
 use crate::command_context::CommandContext;
 use crate::escalation_answers::{self, EscalationSelector};
 use crate::output::{Output, YELLOW};
-use crate::paths::abbreviate_home;
+use crate::project_lookup::abbreviate_home;
 use crate::redacted_stderr::RedactedStderr;
 use crate::text_columns::truncate;
 use crate::{async_runtime, clock};

@@ -24,7 +24,7 @@ use crate::run_history::RunHistory;
 use crate::run_ref::{RunRef, attempt_name, part_name};
 use crate::run_supervision::state_dir;
 use crate::run_title::is_gateway_client;
-use crate::{async_runtime, clock, shell_completion};
+use crate::{async_runtime, clock, completion_candidates};
 
 /// Interval for polling for more output.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -46,7 +46,7 @@ pub(crate) struct LogsArgs {
     #[arg(
         value_name = "RUN[/ROLE][/N]",
         value_parser = NonEmptyStringValueParser::new(),
-        add = shell_completion::runs_and_roles()
+        add = completion_candidates::runs_and_roles()
     )]
     run: Option<String>,
 

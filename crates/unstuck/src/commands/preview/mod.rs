@@ -20,13 +20,13 @@ use unstuck_repair::preview::{
 use unstuck_run::nested_run_detection::detect_nested_run;
 
 use self::terminal_prompt::PreviewChoice;
-use crate::agent_restrictions::human_only_error;
 use crate::clock;
 use crate::command_context::CommandContext;
 use crate::config::Config;
 use crate::error_report::error_with_hint;
+use crate::human_only_commands::human_only_error;
 use crate::output::{Output, YELLOW};
-use crate::paths::abbreviate_home;
+use crate::project_lookup::abbreviate_home;
 use crate::redacted_stderr::RedactedStderr;
 use crate::run_supervision::state_dir;
 

@@ -18,7 +18,7 @@ use super::{CommandProposal, PreviewArgs, ProposalLookup, errors, progress, term
 use crate::command_context::CommandContext;
 use crate::config::Config;
 use crate::error_report::error_with_hint;
-use crate::paths::project_of;
+use crate::project_lookup::project_of;
 use crate::run_supervision::{self, state_dir};
 use crate::{async_runtime, clock, environment_variables};
 

@@ -16,7 +16,7 @@ use super::PreviewOutcome;
 use crate::clock::format_age;
 use crate::command_context::CommandContext;
 use crate::output::{BOLD, DIM, GREEN, Output, RED, YELLOW};
-use crate::paths::abbreviate_home;
+use crate::project_lookup::abbreviate_home;
 use crate::sanitized_text::truncate;
 
 /// Widest path for which notes are aligned in a column.

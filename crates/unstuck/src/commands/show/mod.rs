@@ -16,12 +16,12 @@ use unstuck_store::CostSummary;
 use self::attempt::{print_attempt, print_excerpt};
 use crate::command_context::CommandContext;
 use crate::output::{BOLD, DIM, Output};
-use crate::paths::abbreviate_home;
+use crate::project_lookup::abbreviate_home;
 use crate::run_history::{RunEntry, RunHistory};
 use crate::run_ref::RunRef;
 use crate::run_title::{is_gateway_client, run_title, status_style};
 use crate::sanitized_text::truncate;
-use crate::{async_runtime, call_rendering, clock, shell_completion, wait_state_text};
+use crate::{async_runtime, call_rendering, clock, completion_candidates, wait_state_text};
 
 /// Show a run: attempts, failures, decisions with their reasons, and cost
 #[derive(Debug, Args)]
@@ -37,7 +37,7 @@ pub(crate) struct ShowArgs {
     #[arg(
         value_name = "RUN[/ROLE][/N]",
         value_parser = NonEmptyStringValueParser::new(),
-        add = shell_completion::runs_and_roles()
+        add = completion_candidates::runs_and_roles()
     )]
     run: Option<String>,
 

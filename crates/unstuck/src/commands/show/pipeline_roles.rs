@@ -13,7 +13,7 @@ use unstuck_run::run_dir;
 
 use super::attempt::print_attempt;
 use crate::output::{BOLD, DIM, Output};
-use crate::paths::abbreviate_home;
+use crate::project_lookup::abbreviate_home;
 use crate::run_history::RunEntry;
 use crate::run_ref::{RunRef, part_matches, part_name};
 use crate::run_title::status_style;

@@ -19,7 +19,7 @@ use unstuck_run::run_dir;
 use super::next_attempt_summary;
 use crate::clock;
 use crate::output::{BOLD, DIM, GREEN, RED, YELLOW};
-use crate::paths::abbreviate_home;
+use crate::project_lookup::abbreviate_home;
 use crate::repair_rendering;
 use crate::sanitized_text::{one_line, visible_width};
 

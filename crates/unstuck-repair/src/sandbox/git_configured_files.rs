@@ -15,10 +15,10 @@ use rustix::fs::{CWD, FileType, Mode, OFlags};
 use unstuck_core::watched_files::{ToolFileKnowledge, split_commands};
 
 use super::config_injection::read_file_below;
+use super::git_config_parser::{GitSetting, parse_settings};
 use super::git_dirs::{
     self, GIT_DIR, GitRepositoryMarker, GitRepositoryMarkerKind, MODULES_DIR, has_repository_layout,
 };
-use super::git_settings::{GitSetting, parse_settings};
 
 /// Maximum size of a configuration file; git itself has no limit.
 const MAX_CONFIG_BYTES: u64 = 1 << 20;

@@ -15,7 +15,7 @@ use unstuck_repair::watched_files::WatchedFilesChecker;
 
 use crate::config::{Config, ConfigSources};
 use crate::error_report::error_with_hint;
-use crate::paths::abbreviate_home;
+use crate::project_lookup::abbreviate_home;
 use crate::{clock, config, environment_variables, project_trust};
 
 /// Name of the configuration file that is edited.

@@ -20,7 +20,7 @@ const UNREADABLE_SYNTAX: [&str; 4] = ["<(", ">(", "<<", "eval"];
 /// programs with options that only list or signal: no pipe, no shell, no other program.
 ///
 /// ```
-/// use unstuck_repair::sandbox::{ProcessScope, process_scope};
+/// use unstuck_repair::sandbox::{ProcessScope, process_visibility};
 ///
 /// assert_eq!(process_scope("npm install"), ProcessScope::Own);
 /// assert_eq!(process_scope("kill \"$(cat server.pid)\" && rm -f server.pid"), ProcessScope::Signals);

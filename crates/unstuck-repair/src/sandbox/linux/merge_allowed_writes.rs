@@ -19,7 +19,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::preview::nofollow_access::{self, list_names, stat_entry};
-use crate::preview::overlay_view::{UpperDirRelation, UpperLayerEntry, read_bond, read_mark};
+use crate::preview::overlay_reader::{UpperDirRelation, UpperLayerEntry, read_bond, read_mark};
 use crate::preview::remove_tree::remove_tree;
 use crate::sandbox::config_injection::{read_file, repository_is_harmless};
 use crate::sandbox::git_dirs::{
