@@ -733,7 +733,7 @@ fn call_held_for(world: &World, delay: Duration) -> CallFailed {
     call_failed(session, FailureKind::RateLimitTimed, decision)
 }
 
-/// What ended an earlier wait does not end this one.
+/// An event that ended an earlier wait does not end this one.
 #[test]
 fn the_wait_of_a_held_api_call_begins_when_its_attempt_was_interrupted() {
     let hour = Duration::from_secs(3600);

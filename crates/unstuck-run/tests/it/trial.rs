@@ -204,7 +204,7 @@ async fn changes_that_affect_later_commands_are_not_applied() {
     assert!(!place.path("project/.git/hooks").exists());
 }
 
-/// What git's configuration names is left out, and so are links on the way there; what is next to it is not.
+/// Files that git's configuration names are left out, and so are links on the way there; their neighbors are not.
 #[tokio::test]
 async fn changes_of_hooks_in_the_project_are_not_applied() {
     let place = Place::new();
