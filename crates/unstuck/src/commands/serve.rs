@@ -236,6 +236,8 @@ async fn serve(
         gateway: gateway.handle(),
         policy: policy_loader(args),
     })?;
+    // Subscribed before the first request can arrive.
+    let mut rejected = web.rejected_tokens();
     door.set_router(unstuck_web::router(Arc::clone(&web)));
     let (stop, mut stopped) = watch::channel(AttemptStopRequest::Continue);
     listen(stop, None)?;
@@ -249,7 +251,6 @@ async fn serve(
     }
     let mut teller = ServeLog::new(session, args.quiet);
     let mut notices = gateway.subscribe();
-    let mut rejected = web.rejected_tokens();
     let telling = async {
         loop {
             tokio::select! {
@@ -266,6 +267,9 @@ async fn serve(
     // The last messages are being sent.
     while let Ok(notice) = notices.try_recv() {
         teller.report_notice(&notice);
+    }
+    while let Ok(tokens) = rejected.try_recv() {
+        teller.report_rejected(&tokens);
     }
     // Event streams never end by themselves and would block the shutdown.
     web.close_streams();
