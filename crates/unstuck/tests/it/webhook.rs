@@ -300,7 +300,9 @@ fn desktop_notification_is_shown_where_available() {
     fails(&place);
     let listed = place.run(&["webhook", "list"], "");
     assert_output!(place, listed.told(0, &[]).stdout);
-    place.tool("notify-send", "#!/bin/sh\nprintf '%s\\n' \"$@\" > shown\n");
+    let file = place.project().join("shown");
+    let script = format!("#!/bin/sh\nprintf '%s\\n' \"$@\" > '{}'\n", file.display());
+    place.tool("notify-send", &script);
     fails(&place);
     let shown = place.lines("shown");
     assert_eq!(shown[..2], ["--app-name=unstuck", "--urgency"]);

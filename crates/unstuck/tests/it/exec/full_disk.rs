@@ -137,7 +137,7 @@ mod root {
         ));
         assert_eq!(place.text("code"), "7", "{told}");
         let hint = told
-            .split("until then: unstuck ")
+            .split("Show the run with: unstuck ")
             .nth(1)
             .unwrap_or_default();
         let words: Vec<_> = hint.split_whitespace().collect();
