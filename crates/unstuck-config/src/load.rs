@@ -357,7 +357,7 @@ impl<'l> LayerReader<'l> {
         let (why, hint) = match class {
             FileTrust::Project => (
                 "is in the project and writable by agents",
-                format!("`{key}` applies everywhere else"),
+                format!("move `{key}` to a file outside of the project, where agents cannot write"),
             ),
             _ => (
                 "is writable by other users",

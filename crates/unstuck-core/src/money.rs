@@ -59,7 +59,7 @@ pub fn round_usd(usd: f64) -> f64 {
 
 /// A budget in effect while an attempt runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ActiveBudget {
+pub struct ActiveUsageBudget {
     /// The scope of the budget.
     pub scope: BudgetScope,
     /// The unit of the budget.
@@ -72,7 +72,7 @@ pub struct ActiveBudget {
     pub configured: f64,
 }
 
-impl ActiveBudget {
+impl ActiveUsageBudget {
     /// Returns the reached budget if `more` additional usage exhausts it.
     pub fn check_reached(&self, more: f64) -> Option<BudgetReached> {
         let used = self.used + more;

@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use unstuck_core::Timestamp;
 use unstuck_core::event::{BudgetReached, BudgetScope, BudgetUnit};
-use unstuck_core::money::ActiveBudget;
+use unstuck_core::money::ActiveUsageBudget;
 
 use crate::usage::CallUsage;
 
@@ -14,7 +14,7 @@ pub struct RemainingRunBudget(Mutex<RunBudgetState>);
 
 #[derive(Debug, Default)]
 struct RunBudgetState {
-    limits: Vec<ActiveBudget>,
+    limits: Vec<ActiveUsageBudget>,
     /// The number of the day (UTC) whose usage the limits of a day include.
     day: i64,
 }
@@ -22,7 +22,7 @@ struct RunBudgetState {
 impl RemainingRunBudget {
     /// Sets the limits at the start of an attempt, and the usage of attempts in progress that they do not include. The
     /// usage of a day already includes it.
-    pub fn set_limits(&self, limits: &[ActiveBudget], under_way: CallUsage, now: Timestamp) {
+    pub fn set_limits(&self, limits: &[ActiveUsageBudget], under_way: CallUsage, now: Timestamp) {
         let mut own = self.lock();
         own.day = now.day_number();
         own.limits.clear();
@@ -33,7 +33,7 @@ impl RemainingRunBudget {
                     used_amount(under_way, limit.unit)
                 }
             };
-            ActiveBudget {
+            ActiveUsageBudget {
                 used: limit.used + more,
                 ..*limit
             }
@@ -52,7 +52,7 @@ impl RemainingRunBudget {
         let mut own = self.lock();
         let is_new_day = own.day != now.day_number();
         own.day = now.day_number();
-        let of_day = |limit: &&mut ActiveBudget| limit.scope == BudgetScope::Day;
+        let of_day = |limit: &&mut ActiveUsageBudget| limit.scope == BudgetScope::Day;
         for limit in own.limits.iter_mut().filter(of_day) {
             #[expect(
                 clippy::cast_precision_loss,
@@ -106,8 +106,8 @@ mod tests {
 
     use super::*;
 
-    fn limit(scope: BudgetScope, unit: BudgetUnit) -> ActiveBudget {
-        ActiveBudget {
+    fn limit(scope: BudgetScope, unit: BudgetUnit) -> ActiveUsageBudget {
+        ActiveUsageBudget {
             scope,
             unit,
             used: 1.0,

@@ -86,7 +86,7 @@ pub use options::StoreOptions;
 pub use outbox::{
     DeliveryResult, DeliveryState, NewOutboxMessage, OUTBOX_CLAIM_TTL, OutboxFilter, OutboxMessage,
 };
-pub use outcome_statistics::{OutcomeMetric, StatisticsDimension, StatsQuery, StatsRow};
+pub use outcome_statistics::{CountedQuantity, StatisticsDimension, StatsQuery, StatsRow};
 pub use projects::ProjectSummary;
 pub use query::{
     EventFilter, EventLogEntry, EventLogOffset, EventOrder, EventPage, InvalidCursor, RunCursor,

@@ -7,7 +7,7 @@ use crate::rollup::{self, BUCKETS};
 
 /// A counted quantity.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum OutcomeMetric {
+pub enum CountedQuantity {
     /// Attempts that ended: `succeeded`, `failed` or `interrupted`.
     #[default]
     Attempts,
@@ -19,7 +19,7 @@ pub enum OutcomeMetric {
     Runs,
 }
 
-impl OutcomeMetric {
+impl CountedQuantity {
     /// Returns the counted outcomes; `None` for runs, whose outcomes share a prefix.
     pub(crate) fn outcomes(self) -> Option<&'static [&'static str]> {
         match self {
@@ -56,7 +56,7 @@ pub enum StatisticsDimension {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StatsQuery {
     /// The quantity to count.
-    pub metric: OutcomeMetric,
+    pub metric: CountedQuantity,
     /// The grouping dimensions; empty gives a single total.
     pub group_by: Vec<StatisticsDimension>,
     /// The project root.

@@ -7,7 +7,7 @@ use unstuck_core::decision::{StrategyOutcomeTally, SuccessRates};
 use unstuck_core::{FailureKind, Timestamp};
 
 use crate::error::StoreError;
-use crate::outcome_statistics::{OutcomeMetric, StatisticsDimension, StatsQuery, StatsRow};
+use crate::outcome_statistics::{CountedQuantity, StatisticsDimension, StatsQuery, StatsRow};
 use crate::rollup;
 use crate::store::Store;
 
@@ -18,7 +18,7 @@ impl Store {
     /// Returns how often each strategy helped against each kind, in the last 90 days over all projects.
     pub async fn success_rates(&self, now: Timestamp) -> Result<SuccessRates, StoreError> {
         let query = StatsQuery {
-            metric: OutcomeMetric::Answers,
+            metric: CountedQuantity::Answers,
             group_by: vec![
                 StatisticsDimension::Kind,
                 StatisticsDimension::Strategy,

@@ -97,7 +97,7 @@ pub enum PolicyTarget {
 
 /// A request to set or unset a policy.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PolicyChange {
+pub struct SetRetryPolicy {
     /// Target of the change.
     pub target: PolicyTarget,
     /// New policy; `None` removes the current setting.
@@ -138,7 +138,7 @@ pub trait Deeds: Send + Sync {
     fn policy(&self, of: PolicyTarget) -> CommandFuture<'_, EffectiveRetryPolicy>;
 
     /// Sets or unsets a policy.
-    fn put_policy(&self, change: PolicyChange) -> CommandFuture<'_, EffectiveRetryPolicy>;
+    fn put_policy(&self, change: SetRetryPolicy) -> CommandFuture<'_, EffectiveRetryPolicy>;
 
     /// Lists the named policies, built in and configured.
     fn policy_templates(&self) -> CommandFuture<'_, Vec<RetryPolicy>>;

@@ -43,7 +43,7 @@ const fn source_text(source: RetryAfterSource) -> &'static str {
     match source {
         RetryAfterSource::Guess => "backoff",
         RetryAfterSource::Screen => "stated in the output",
-        RetryAfterSource::Event => "stated in an event",
+        RetryAfterSource::Event => "stated in an event of the agent",
         RetryAfterSource::Body => "stated in the response",
         RetryAfterSource::Header => "stated in a header",
     }

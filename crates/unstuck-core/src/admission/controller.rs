@@ -10,7 +10,7 @@ use super::rate_limit_frequency::RecentRateLimits;
 use super::response_rate_limits::{RemainingQuota, ResponseRateLimits, SubscriptionUsage};
 use super::state::{AdmissionControllerState, ApiAdmissionTotals};
 use crate::decision::{
-    CircuitBreaker, CircuitBreakerSettings, CircuitState, RetryBudget, RetryBudgetSettings,
+    CircuitBreaker, CircuitBreakerSettings, CircuitState, RetryBudgetSettings, UpstreamRetryBudget,
 };
 use crate::failure::FailureKind;
 use crate::time::Timestamp;
@@ -127,7 +127,7 @@ pub enum HoldReason {
 pub struct ApiAdmissionController {
     settings: ApiAdmissionSettings,
     breaker: CircuitBreaker,
-    budget: RetryBudget,
+    budget: UpstreamRetryBudget,
     rate_controller: RateController,
     recent_calls: RecentRateLimits,
     quota_windows: QuotaWindows,
@@ -157,7 +157,7 @@ impl ApiAdmissionController {
     pub fn new(settings: ApiAdmissionSettings, now: Timestamp) -> Self {
         Self {
             breaker: CircuitBreaker::new(settings.breaker),
-            budget: RetryBudget::full(settings.budget, now),
+            budget: UpstreamRetryBudget::full(settings.budget, now),
             settings,
             rate_controller: RateController::new(now),
             recent_calls: RecentRateLimits::default(),

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 
 /// Identifies a waiting item, for removal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct QueueTicket(u64);
+pub struct QueueItemId(u64);
 
 /// Waiting items, by session.
 ///
@@ -77,7 +77,7 @@ impl<T> Default for FairQueue<T> {
 
 impl<T> FairQueue<T> {
     /// Adds an item of a session; a higher cost uses up more of the session's share. Zero cost counts as 1.
-    pub fn push(&mut self, session: &str, cost: u64, item: T) -> QueueTicket {
+    pub fn push(&mut self, session: &str, cost: u64, item: T) -> QueueItemId {
         self.pushed += 1;
         let number = self.pushed;
         let known = match self.sessions.get_mut(session) {
@@ -97,7 +97,7 @@ impl<T> FairQueue<T> {
         };
         self.starts.insert(number, start);
         self.waiting.insert((start, number), entry);
-        QueueTicket(number)
+        QueueItemId(number)
     }
 
     /// Returns the next item without removing it.
@@ -117,7 +117,7 @@ impl<T> FairQueue<T> {
     }
 
     /// Removes an item that is no longer needed; none if it is already gone.
-    pub fn remove(&mut self, ticket: QueueTicket) -> Option<T> {
+    pub fn remove(&mut self, ticket: QueueItemId) -> Option<T> {
         let start = self.starts.remove(&ticket.0)?;
         let entry = self.waiting.remove(&(start, ticket.0))?;
         // Only the session's newest item gives its share back; earlier ones have already delayed those behind them.

@@ -47,7 +47,7 @@ pub use controller::{
     AdmissionDecision, ApiAdmissionController, ApiAdmissionRequest, ApiAdmissionSettings,
     ApiAttemptKind, HoldReason,
 };
-pub use fair_queue::{FairQueue, QueueTicket};
+pub use fair_queue::{FairQueue, QueueItemId};
 pub use response_rate_limits::{RemainingQuota, ResponseRateLimits, SubscriptionUsage};
 pub use state::{AdmissionControllerState, ApiAdmissionTotals};
 pub use wait_queue::{AdmissionWaitTicket, NextAdmission, WaitQueue};

@@ -6,7 +6,7 @@
 use super::controller::{
     AdmissionDecision, ApiAdmissionController, ApiAdmissionRequest, ApiAttemptKind, HoldReason,
 };
-use super::fair_queue::{FairQueue, QueueTicket};
+use super::fair_queue::{FairQueue, QueueItemId};
 use crate::time::Timestamp;
 
 /// The queue of held calls.
@@ -20,7 +20,7 @@ pub struct WaitQueue<T> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AdmissionWaitTicket {
     is_first_attempt: bool,
-    ticket: QueueTicket,
+    ticket: QueueItemId,
 }
 
 /// The next admission.

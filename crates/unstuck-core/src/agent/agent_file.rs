@@ -114,7 +114,7 @@ pub struct AgentCommandSpec {
     /// How the base URL of its API is set.
     pub base_url: BaseUrlSpec,
     /// Further settings when a gateway is between the agent and its API.
-    pub gateway: AgentHoldToleranceSpec,
+    pub gateway: GatewayWaitSettings,
     /// Arguments that make its program print its version.
     pub version: Vec<String>,
     /// Directories besides PATH where its program is often installed; `~` is the home directory.
@@ -176,7 +176,7 @@ pub struct CustomApiAddressSign {
 /// gateway returns a retryable error only where it wants a retry. Settings of the user have precedence.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct AgentHoldToleranceSpec {
+pub struct GatewayWaitSettings {
     /// Environment variables.
     pub env: BTreeMap<String, String>,
     /// Variables that name a file, and the contents of that file.
@@ -213,7 +213,7 @@ pub struct PromptArgumentSpec {
     /// Flags whose value is a file with the prompt.
     pub files: Vec<String>,
     /// Words without a flag that are the prompt.
-    pub positional: PositionalPrompt,
+    pub positional: PositionalPromptWords,
     /// If set, the prompt is read from stdin when no word contains it.
     pub stdin: bool,
     /// The word or file name that means stdin.
@@ -223,7 +223,7 @@ pub struct PromptArgumentSpec {
 /// Words without a flag that are the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum PositionalPrompt {
+pub enum PositionalPromptWords {
     /// None.
     #[default]
     None,

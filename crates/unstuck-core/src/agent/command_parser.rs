@@ -1,7 +1,7 @@
 //! Parses an agent's command line: its prompt, model, output format and conversation.
 
 use super::Agent;
-use super::agent_file::PositionalPrompt;
+use super::agent_file::PositionalPromptWords;
 use super::argv::{ArgSpan, ArgvFlag, ArgvPart, FlagValueCertainty, parse_argv};
 use super::program_behind_launcher;
 use crate::decision::{RetryCapabilities, RetryChangeCapability};
@@ -295,9 +295,9 @@ impl<'a> ParsedAgentCommandLine<'a> {
             found.extend(of(FlagValueCertainty::No).filter(is_phrase));
         }
         match self.agent.file.prompt.positional {
-            PositionalPrompt::None => Vec::new(),
-            PositionalPrompt::One => found.into_iter().take(1).collect(),
-            PositionalPrompt::Many => found,
+            PositionalPromptWords::None => Vec::new(),
+            PositionalPromptWords::One => found.into_iter().take(1).collect(),
+            PositionalPromptWords::Many => found,
         }
     }
 }

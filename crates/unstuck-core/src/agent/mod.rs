@@ -26,7 +26,7 @@ mod command_parser;
 mod command_rewrite;
 mod command_template;
 mod conversation_id;
-mod gateway_env;
+mod gateway_redirect;
 mod json_path;
 mod output;
 mod program_behind_launcher;
@@ -37,8 +37,8 @@ use std::sync::LazyLock;
 
 pub use agent_file::{
     AgentCommandSpec, AgentCommandTemplatePart, AgentDefinition, AgentEventMapping, AgentFlagsSpec,
-    AgentHoldToleranceSpec, AgentOutputSpec, BaseUrlSpec, ConversationSpec, CustomApiAddressSign,
-    HeadlessRunSpec, OutputValueSource, PositionalPrompt, PromptArgumentSpec, ValueSelection,
+    AgentOutputSpec, BaseUrlSpec, ConversationSpec, CustomApiAddressSign, GatewayWaitSettings,
+    HeadlessRunSpec, OutputValueSource, PositionalPromptWords, PromptArgumentSpec, ValueSelection,
 };
 pub use agent_file_validation::AgentFileProblem;
 pub use client_retries::{BrokenStreamSignal, ClientRetryBehavior};
@@ -50,7 +50,7 @@ pub use command_rewrite::{
     CommandLineRewrite, CommandRewriteError, ConversationChoice, RewrittenCommandLine,
 };
 pub use conversation_id::is_conversation_id;
-pub use gateway_env::CommandThroughGateway;
+pub use gateway_redirect::CommandThroughGateway;
 pub use output::ParsedAgentOutput;
 pub use stream_events::{AgentEvent, ToolCall, ToolOutcome};
 

@@ -32,7 +32,7 @@ pub use model_catalog::{
 };
 pub use randomness::{ParseRandomDrawError, RandomDraw, SeededRng};
 pub use recovery_history::{EpisodeRecoveryHistory, RetryAttempt, RetryRecord, SupervisionGap};
-pub use retry_budget::{RetryBudget, RetryBudgetSettings};
+pub use retry_budget::{RetryBudgetSettings, UpstreamRetryBudget};
 pub use retry_policy::{
     DEFAULT_TEMPLATE, InvalidRetryPolicy, KindPolicyOverrides, RetryLimits, RetryPolicy,
     RetryPolicyOverride, RetryPolicyProblem, default_template, policy_key, template, templates,

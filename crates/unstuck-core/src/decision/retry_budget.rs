@@ -32,14 +32,14 @@ impl Default for RetryBudgetSettings {
 
 /// The retry budget of one upstream.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RetryBudget {
+pub struct UpstreamRetryBudget {
     settings: RetryBudgetSettings,
     tokens: f64,
     #[serde(rename = "at")]
     updated_at: Timestamp,
 }
 
-impl RetryBudget {
+impl UpstreamRetryBudget {
     /// Creates a full budget; a capacity below one retry is raised to one.
     pub fn full(mut settings: RetryBudgetSettings, now: Timestamp) -> Self {
         settings.capacity = settings.capacity.max(1.0);
@@ -105,7 +105,7 @@ mod tests {
     /// S4-35: retries are a share of first attempts.
     #[test]
     fn a_storm_of_failures_gets_few_retries() {
-        let mut budget = RetryBudget::full(RetryBudgetSettings::default(), at(0));
+        let mut budget = UpstreamRetryBudget::full(RetryBudgetSettings::default(), at(0));
         let mut retries = 0;
         for _ in 0..1000 {
             budget.on_first_attempt(at(0));
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_single_session_is_never_starved() {
-        let mut budget = RetryBudget::full(RetryBudgetSettings::default(), at(0));
+        let mut budget = UpstreamRetryBudget::full(RetryBudgetSettings::default(), at(0));
         while budget.try_spend(at(0)) {}
         let wait = budget.time_until_retry(at(0));
         assert!(!wait.is_zero() && wait <= Duration::from_secs(11));
@@ -125,9 +125,12 @@ mod tests {
 
     #[test]
     fn the_budget_round_trips_through_json() {
-        let budget = RetryBudget::full(RetryBudgetSettings::default(), at(5));
+        let budget = UpstreamRetryBudget::full(RetryBudgetSettings::default(), at(5));
         let json = serde_json::to_string(&budget).unwrap();
-        assert_eq!(serde_json::from_str::<RetryBudget>(&json).unwrap(), budget);
+        assert_eq!(
+            serde_json::from_str::<UpstreamRetryBudget>(&json).unwrap(),
+            budget
+        );
     }
 
     proptest! {
@@ -136,7 +139,7 @@ mod tests {
             spent in 0_u32..40, floor in 0.1..100.0_f64, capacity in 1.0..50.0_f64, start in 0_i64..2_000_000_000,
         ) {
             let settings = RetryBudgetSettings { capacity, deposit: 0.1, floor_per_minute: floor };
-            let mut budget = RetryBudget::full(settings, at(start));
+            let mut budget = UpstreamRetryBudget::full(settings, at(start));
             for _ in 0..spent {
                 budget.try_spend(at(start));
             }

@@ -14,10 +14,10 @@ mod prompt_note_vars;
 mod prompt_patch;
 mod shell_lexer;
 mod shell_rewrite;
-mod step_builder;
 mod strategy_planner;
 mod text_truncation;
 mod tool_argument_fixes;
+mod tool_call_builder;
 
 #[cfg(test)]
 mod tests;

@@ -9,8 +9,8 @@ use super::failed_tool_call_vars;
 use super::plan_request::{
     MAX_STRATEGIES, PlannedStrategy, PlannedToolCall, RecoveryPlanRequest, TaskType,
 };
-use super::step_builder::StepBuilder;
 use super::tool_argument_fixes::contains_word;
+use super::tool_call_builder::StepBuilder;
 use crate::decision::{RankedStrategy, rank_chain};
 use crate::failure::{Category, FailureLayer};
 use crate::knowledge::{AttemptChange, Strategy, StrategyChainEntry, ToolCallStrategyVariant};

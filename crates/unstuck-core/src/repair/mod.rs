@@ -6,8 +6,8 @@
 //!
 //! A suggestion is not an approval: [`command_policy`](crate::command_policy) decides whether a command may run.
 
+mod built_in_commands;
 mod command_arguments;
-mod command_candidates;
 mod command_effects;
 mod default_project_check;
 mod denylist;
@@ -42,7 +42,7 @@ pub use suggestion::{
 };
 pub use suggestion_sample::SuggestionSample;
 
-use command_candidates::{CommandCandidate, builtin_candidates, fill_template};
+use built_in_commands::{CommandCandidate, builtin_candidates, fill_template};
 use command_effects::CommandAnalysis;
 use failure_message::FailureMessage;
 use failure_requirement::{Requirement, find_hints, resolve_requirements};
@@ -243,7 +243,7 @@ impl<'a> SuggestionBuilder<'a> {
         .contains(&self.kind)
         {
             let advised =
-                command_candidates::advised_commands(judge.book, judge.facts, judge.message);
+                built_in_commands::advised_commands(judge.book, judge.facts, judge.message);
             all.extend(
                 advised
                     .iter()

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::command_candidates;
+use super::built_in_commands;
 use super::failure_message::FailureMessage;
 use super::failure_requirement::{RequirementHint, find_hints};
 use super::path_strings;
@@ -53,7 +53,7 @@ pub fn probes_for(
     }
     questions
         .programs
-        .extend(command_candidates::PROGRAMS.map(str::to_owned));
+        .extend(built_in_commands::PROGRAMS.map(str::to_owned));
     for manager in book.managers() {
         let program = manager.program.as_deref().unwrap_or(&manager.name);
         questions.programs.insert(program.to_owned());

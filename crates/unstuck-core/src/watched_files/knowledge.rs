@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use serde::Deserialize;
 
-use super::regex_pattern::RegexPattern;
+use super::deserializable_regex::RegexPattern;
 use super::relevant_part_rule::WatchedFilePartRule;
 
 const BUILT_IN: &str = include_str!("../../data/watched_files.toml");

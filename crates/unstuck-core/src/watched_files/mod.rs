@@ -19,13 +19,13 @@ mod accepted_file_parts;
 mod command_tools_and_files;
 mod config_value;
 mod custom_lockfile_formats;
+mod deserializable_regex;
 mod glob;
 mod knowledge;
 mod lockfile_sources;
 #[cfg(test)]
 mod lockfile_tests;
 mod non_registry_dependencies;
-mod regex_pattern;
 mod relevant_part_rule;
 mod split_commands;
 #[cfg(test)]

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use super::deserializable_regex::RegexPattern;
 use super::glob::{name_matches, path_matches};
 use super::lockfile_sources::{self, LockFormat, LockRule};
 use super::non_registry_dependencies::RegistryDependencyForm;
-use super::regex_pattern::RegexPattern;
 use super::{config_value, value_path, xml_element_removal};
 
 /// The rule for the relevant part of a file; the whole file by default.

@@ -1,7 +1,7 @@
 //! One client call: admitted, attempted until it succeeds or cannot be recovered, and answered.
 
-mod budget;
 mod call_recorder;
+mod cost_budget;
 mod error_response;
 mod escalate;
 mod failure_response;
@@ -39,8 +39,8 @@ use unstuck_core::diagnosis::RetryAfterSource;
 use unstuck_core::event::{ApiCallOutcome, ApiCallRecord, CallHeld, CallResumed, SkippedUpstream};
 use unstuck_core::{Diagnosis, FailureKind, FailureLayer, Timestamp};
 
-use self::budget::CallBudget;
 use self::call_recorder::{CallRecorder, SharedProbe};
+use self::cost_budget::CallBudget;
 use self::on_failure::{RetryPause, StepAfterFailure};
 use self::response_timeout::TimeoutInputs;
 use self::retry_state::RetryState;

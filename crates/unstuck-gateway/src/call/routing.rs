@@ -4,7 +4,7 @@ use unstuck_core::FailureKind;
 use unstuck_core::decision::ModelCatalog;
 use unstuck_core::event::SkippedUpstream;
 
-use super::budget::CallBudget;
+use super::cost_budget::CallBudget;
 use super::fallback_ineligibility::FallbackIneligibility;
 use crate::protocol::{Protocol, RequestFacts};
 use crate::settings::Upstream;

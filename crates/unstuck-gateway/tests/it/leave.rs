@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use unstuck_core::Event;
 use unstuck_core::event::{BudgetScope, BudgetUnit};
-use unstuck_core::money::ActiveBudget;
+use unstuck_core::money::ActiveUsageBudget;
 use unstuck_gateway::loop_detection::LoopDetectionLimits;
 use unstuck_gateway::protocol::Protocol::{Anthropic, OpenAi};
 use unstuck_gateway::{
@@ -152,7 +152,7 @@ async fn day_budget_of_runs_includes_other_processes() {
     assert!(!ground.gateway.has_day_budget());
     let now = ground.record().await.at;
     let budget = Arc::new(RemainingRunBudget::default());
-    let limit = ActiveBudget {
+    let limit = ActiveUsageBudget {
         scope: BudgetScope::Day,
         unit: BudgetUnit::Usd,
         used: 0.0,

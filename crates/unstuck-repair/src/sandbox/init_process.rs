@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use rustix::process::Signal;
 
 use super::confinement_report::ConfinementReport;
-use super::sandbox_profile::{FileOwnerScope, ProcessScope, SandboxMode};
+use super::sandbox_profile::{FileOwnerScope, ProcessAccess, SandboxMode};
 use super::setup_failure::{SandboxIoContext, SetupFailure};
 use super::signals::SignalWakeup;
 use super::step_runner::PrivateDirs;
@@ -82,7 +82,7 @@ fn private_dirs(
     };
     // With elevated privileges, run no program that an agent could have put somewhere.
     let profile = &order.profile;
-    let is_mighty = profile.process_scope == ProcessScope::Inspect
+    let is_mighty = profile.process_scope == ProcessAccess::Inspect
         || profile.file_scope == FileOwnerScope::AnyOwner;
     let search = is_mighty.then_some(SYSTEM_SEARCH_PATH);
     Ok(PrivateDirs {

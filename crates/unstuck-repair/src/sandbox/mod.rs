@@ -45,7 +45,7 @@ pub use parent_socket::own_program;
 pub use path_lists::{add_only_dirs, protected_paths};
 pub use process_visibility::{file_scope, process_scope};
 pub use sandbox_profile::{
-    FileOwnerScope, NetworkAccess, ProcessScope, ResourceLimits, SandboxMode, SandboxOverlayDirs,
+    FileOwnerScope, NetworkAccess, ProcessAccess, ResourceLimits, SandboxMode, SandboxOverlayDirs,
     SandboxProfile,
 };
 pub use scratch_dir::ScratchDir;

@@ -164,7 +164,8 @@ impl InitProcess {
         project: &OwnedFd,
         folder: &OwnedFd,
     ) -> Result<(), SetupFailure> {
-        wire::send_request(&self.reports, order, project, folder).context("forward the request")?;
+        wire::send_request(&self.reports, order, project, folder)
+            .context("send the request to the sandbox init process")?;
         let nonblocking = self.reports.set_nonblocking(true);
         nonblocking.context("monitor the sandbox init process")
     }

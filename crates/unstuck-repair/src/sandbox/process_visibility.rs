@@ -6,7 +6,7 @@
 use unstuck_core::command_policy::DirectOrShell;
 
 use super::path_lists::{InspectionProgram, SandboxPathLists};
-use super::sandbox_profile::{FileOwnerScope, ProcessScope};
+use super::sandbox_profile::{FileOwnerScope, ProcessAccess};
 
 /// Words after which a command begins.
 const COMMAND_STARTERS: [&str; 8] = ["then", "do", "else", "elif", "if", "while", "until", "!"];
@@ -20,22 +20,22 @@ const UNREADABLE_SYNTAX: [&str; 4] = ["<(", ">(", "<<", "eval"];
 /// programs with options that only list or signal: no pipe, no shell, no other program.
 ///
 /// ```
-/// use unstuck_repair::sandbox::{ProcessScope, process_visibility};
+/// use unstuck_repair::sandbox::{ProcessAccess, process_visibility};
 ///
-/// assert_eq!(process_scope("npm install"), ProcessScope::Own);
-/// assert_eq!(process_scope("kill \"$(cat server.pid)\" && rm -f server.pid"), ProcessScope::Signals);
-/// assert_eq!(process_scope("fuser -k 3000/tcp"), ProcessScope::Inspect);
-/// assert_eq!(process_scope("fuser -k 3000/tcp && npm start"), ProcessScope::Own);
-/// assert_eq!(process_scope("ss -ltn | awk -f port.awk"), ProcessScope::Own);
+/// assert_eq!(process_scope("npm install"), ProcessAccess::Own);
+/// assert_eq!(process_scope("kill \"$(cat server.pid)\" && rm -f server.pid"), ProcessAccess::Signals);
+/// assert_eq!(process_scope("fuser -k 3000/tcp"), ProcessAccess::Inspect);
+/// assert_eq!(process_scope("fuser -k 3000/tcp && npm start"), ProcessAccess::Own);
+/// assert_eq!(process_scope("ss -ltn | awk -f port.awk"), ProcessAccess::Own);
 /// ```
-pub fn process_scope(command: &str) -> ProcessScope {
+pub fn process_scope(command: &str) -> ProcessAccess {
     let lists = &SandboxPathLists::built_in().processes;
     if lists
         .inspect
         .iter()
         .any(|look| is_plain_inspection(look, command))
     {
-        return ProcessScope::Inspect;
+        return ProcessAccess::Inspect;
     }
     let programs = programs(command);
     let signals = programs.iter().any(|name| lists.signals.contains(name));
@@ -45,9 +45,9 @@ pub fn process_scope(command: &str) -> ProcessScope {
         && !has_assignment(command)
         && !command.contains(EXPANSIONS);
     if runs_only_those && (signals || names_processes(command)) {
-        ProcessScope::Signals
+        ProcessAccess::Signals
     } else {
-        ProcessScope::Own
+        ProcessAccess::Own
     }
 }
 
@@ -251,7 +251,7 @@ mod tests {
             "lsof -ti:3000 | xargs -r kill -9",
             "kill $(lsof -t -i:8080)",
         ] {
-            assert_eq!(process_scope(command), ProcessScope::Signals, "{command}");
+            assert_eq!(process_scope(command), ProcessAccess::Signals, "{command}");
         }
         for command in [
             "fuser -k 5432/tcp",
@@ -263,7 +263,7 @@ mod tests {
             "ss -ltnp",
             "ss -ltn sport = :3000",
         ] {
-            assert_eq!(process_scope(command), ProcessScope::Inspect, "{command}");
+            assert_eq!(process_scope(command), ProcessAccess::Inspect, "{command}");
         }
     }
 
@@ -278,7 +278,7 @@ mod tests {
             "python3 migrate.py --kill",
             "make -j$(grep -c processor /proc/cpuinfo) && cat /proc/self/status",
         ] {
-            assert_eq!(process_scope(command), ProcessScope::Own, "{command}");
+            assert_eq!(process_scope(command), ProcessAccess::Own, "{command}");
         }
     }
 
@@ -321,7 +321,7 @@ mod tests {
             "cat x | sh; kill 12",
             "test -d /proc/12 && node x.js",
         ] {
-            assert_eq!(process_scope(command), ProcessScope::Own, "{command}");
+            assert_eq!(process_scope(command), ProcessAccess::Own, "{command}");
         }
     }
 
@@ -353,7 +353,7 @@ mod tests {
             "kill 4711",
             "X=1 fuser -k 3000/tcp",
         ] {
-            assert_ne!(process_scope(command), ProcessScope::Inspect, "{command}");
+            assert_ne!(process_scope(command), ProcessAccess::Inspect, "{command}");
         }
     }
 
@@ -389,7 +389,7 @@ mod tests {
         #[test]
         fn a_command_with_another_program_never_gets_inspect_scope(before in "\\PC{0,20}", after in "\\PC{0,20}") {
             let command = format!("{before}; node x.js && fuser -k 1/tcp {after}");
-            prop_assert_ne!(process_scope(&command), ProcessScope::Inspect);
+            prop_assert_ne!(process_scope(&command), ProcessAccess::Inspect);
         }
     }
 }

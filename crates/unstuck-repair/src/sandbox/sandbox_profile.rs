@@ -34,7 +34,7 @@ pub enum NetworkAccess {
 /// entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum ProcessScope {
+pub enum ProcessAccess {
     /// Its own processes.
     #[default]
     Own,
@@ -107,7 +107,7 @@ pub struct SandboxProfile {
     pub network: NetworkAccess,
     /// Visible processes.
     #[serde(alias = "reach")]
-    pub process_scope: ProcessScope,
+    pub process_scope: ProcessAccess,
     /// Files under the command's power.
     #[serde(alias = "rights")]
     pub file_scope: FileOwnerScope,
@@ -132,7 +132,7 @@ impl SandboxProfile {
         Self {
             mode: SandboxMode::default(),
             network: NetworkAccess::default(),
-            process_scope: ProcessScope::default(),
+            process_scope: ProcessAccess::default(),
             file_scope: FileOwnerScope::default(),
             root: root.into(),
             writable: Vec::new(),

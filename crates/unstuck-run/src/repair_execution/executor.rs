@@ -137,7 +137,7 @@ impl RepairExecutor {
         let until = Instant::now() + job.timeout;
         loop {
             let lock = ProjectRepairLock::try_acquire(&self.state, job.root.path());
-            if let Some(lock) = lock.context("lock the project")? {
+            if let Some(lock) = lock.context("open the lock file of the project")? {
                 return Ok(lock);
             }
             if Instant::now() >= until || *stop.borrow() != AttemptStopRequest::Continue {

@@ -7,7 +7,7 @@ use unstuck_repair::environment::RepairEnvironmentVariables;
 use unstuck_repair::project_dir::{ProjectRoot, RepairWorkingDir};
 use unstuck_repair::sandbox::wire::SandboxCommand;
 use unstuck_repair::sandbox::{
-    FileOwnerScope, ProcessScope, ProjectRepositories, SandboxMode, SandboxProfile, file_scope,
+    FileOwnerScope, ProcessAccess, ProjectRepositories, SandboxMode, SandboxProfile, file_scope,
     process_scope,
 };
 use unstuck_repair::watched_files::WatchedFile;
@@ -79,7 +79,7 @@ impl<'a> RepairJob<'a> {
         };
         if is_unseen {
             profile.mode = SandboxMode::Required;
-            profile.process_scope = ProcessScope::Own;
+            profile.process_scope = ProcessAccess::Own;
             profile.file_scope = FileOwnerScope::Own;
         }
         profile

@@ -10,7 +10,7 @@ use unstuck_core::event::{
     AttemptInterrupted, AttemptStarted, AttemptUsage, InterruptionCause, LastApiCall, WaitStarted,
 };
 use unstuck_core::loop_detection::{LoopSignal, ToolResultCounter};
-use unstuck_core::money::ActiveBudget;
+use unstuck_core::money::ActiveUsageBudget;
 use unstuck_core::session_state::{NextAttempt, NextSessionStep};
 use unstuck_core::{Diagnosis, Event, Timestamp};
 use unstuck_files::DirHandle;
@@ -416,7 +416,7 @@ impl<'a> SessionRunner<'a> {
         &self,
         log: &SessionEventLog<'_, '_>,
         line: &AttemptCommandLine,
-        budgets: &[ActiveBudget],
+        budgets: &[ActiveUsageBudget],
     ) -> Option<Box<dyn GatewayAttachment>> {
         let spec = log.recovery().spec();
         let project = log.journal().with_view(|run| run.summary.project.clone());

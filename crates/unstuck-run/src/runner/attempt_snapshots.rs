@@ -3,7 +3,7 @@
 use unstuck_core::FailureKind;
 use unstuck_core::decision::EscalationReason;
 use unstuck_core::event::{BudgetReached, EscalationKind};
-use unstuck_core::money::ActiveBudget;
+use unstuck_core::money::ActiveUsageBudget;
 
 use super::budget_tracker::BudgetUsage;
 use super::error::RunError;
@@ -125,7 +125,7 @@ impl SessionRunner<'_> {
     pub(super) async fn budget_limits(
         &self,
         log: &SessionEventLog<'_, '_>,
-    ) -> Result<Vec<ActiveBudget>, RunError> {
+    ) -> Result<Vec<ActiveUsageBudget>, RunError> {
         let Some(role) = self.role else {
             return Ok(Vec::new());
         };
@@ -148,7 +148,7 @@ impl SessionRunner<'_> {
     pub(super) fn is_budget_exhausted(
         &self,
         log: &mut SessionEventLog<'_, '_>,
-        limits: &[ActiveBudget],
+        limits: &[ActiveUsageBudget],
     ) -> bool {
         let reached = limits.iter().find_map(|one| one.check_reached(0.0));
         if let Some(reached) = reached {

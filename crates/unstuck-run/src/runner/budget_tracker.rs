@@ -1,7 +1,7 @@
 //! The budgets per run and per day, checked before each attempt.
 
 use unstuck_core::event::{BudgetScope, BudgetUnit};
-use unstuck_core::money::{ActiveBudget, BudgetRaises};
+use unstuck_core::money::{ActiveUsageBudget, BudgetRaises};
 use unstuck_core::usage_budget::{ConfiguredUsageBudgets, UsageBudgetLimit};
 use unstuck_core::{SessionId, Timestamp};
 use unstuck_store::{CostGroupBy, SpendingQuery, Store};
@@ -59,8 +59,8 @@ impl<'a> BudgetTracker<'a> {
         raised: &BudgetRaises,
         session: &SessionId,
         now: Timestamp,
-    ) -> Result<Vec<ActiveBudget>, RunError> {
-        let limit = |scope, used: BudgetUsage, (unit, configured)| ActiveBudget {
+    ) -> Result<Vec<ActiveUsageBudget>, RunError> {
+        let limit = |scope, used: BudgetUsage, (unit, configured)| ActiveUsageBudget {
             scope,
             unit,
             used: used.in_unit(unit),

@@ -4,7 +4,7 @@ use unstuck_core::agent::Agent;
 use unstuck_core::decision::CallWait;
 use unstuck_core::event::{AttemptUsage, BudgetReached, LastApiCall};
 use unstuck_core::loop_detection::LoopSignal;
-use unstuck_core::money::ActiveBudget;
+use unstuck_core::money::ActiveUsageBudget;
 use unstuck_core::{Diagnosis, RetryPolicy, RunId, SessionId, Timestamp};
 
 /// An attempt that is about to begin.
@@ -29,7 +29,7 @@ pub struct UpcomingAttemptInfo<'a> {
     /// True if it is a role of a pipeline, whose agent runs headless.
     pub is_role: bool,
     /// The budgets that apply while it runs.
-    pub budgets: &'a [ActiveBudget],
+    pub budgets: &'a [ActiveUsageBudget],
     /// True if it probes whether a failing API works again: the session is parked.
     pub is_probe: bool,
 }

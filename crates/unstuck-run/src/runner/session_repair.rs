@@ -114,7 +114,11 @@ impl SessionRunner<'_> {
         let repair = repairs.get(&id);
         let session = Some(log.recovery().spec().session.clone());
         let (Some(repairer), Some(repair)) = (self.repairer, repair) else {
-            let why = "repairs are disabled here".to_owned();
+            let why = if self.repairer.is_none() {
+                "repairs are disabled here".to_owned()
+            } else {
+                format!("this run has no repair {id}")
+            };
             log.note(
                 self.clock.timestamp(),
                 events::unknown_repair_event(session, &id, why),

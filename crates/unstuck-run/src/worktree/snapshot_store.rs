@@ -90,7 +90,9 @@ impl SnapshotStore {
         let names = self.ref_names(&format!("{}/", self.refs))?;
         let mut snapshots = Vec::new();
         for name in names {
-            let show = self.repository.git_outside("read a snapshot");
+            let show = self
+                .repository
+                .git_outside("read a snapshot of the work tree");
             let tag = show.args(["cat-file", "tag", &name]).output()?;
             let text = String::from_utf8_lossy(&tag);
             let body = text.split_once("\n\n").map(|(_, body)| body);

@@ -12,7 +12,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 use tokio::sync::broadcast::{self, Receiver, Sender};
 
-use super::{connect, run_and_event_queries, sqlite_error};
+use super::{connections, run_and_event_queries, sqlite_error};
 use crate::error::StoreError;
 use crate::query::{EventLogEntry, EventLogOffset};
 
@@ -122,7 +122,7 @@ impl LogBroadcaster {
 
     fn run(&self, news: &Sender<TailResult>) {
         let told = |error| sqlite_error::to_store_error(&self.0.path, error);
-        let watched = connect::open_reader(&self.0.path, self.0.busy_timeout)
+        let watched = connections::open_reader(&self.0.path, self.0.busy_timeout)
             .and_then(|connection| self.tail(&connection, news).map_err(told));
         if let Err(error) = watched {
             lock(&self.0.state).sender = None;

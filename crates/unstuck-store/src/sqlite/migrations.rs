@@ -6,7 +6,7 @@ use std::time::Duration;
 use rusqlite::{Connection, Transaction, TransactionBehavior, backup};
 
 use super::{
-    connect, escalations, hourly_daily_tables, rebuild_counts, reported_usage, sqlite_error,
+    connections, escalations, hourly_daily_tables, rebuild_counts, reported_usage, sqlite_error,
 };
 use crate::error::StoreError;
 
@@ -93,7 +93,7 @@ pub(super) fn migrate(
 ) -> Result<(), StoreError> {
     let told = |error| sqlite_error::to_store_error(path, error);
     let begin = || Transaction::new_unchecked(connection, TransactionBehavior::Immediate);
-    let transaction = connect::retry_while_busy(patience, begin).map_err(told)?;
+    let transaction = connections::retry_while_busy(patience, begin).map_err(told)?;
     // Another process may have migrated it already.
     let old = schema_version(&transaction).map_err(told)?;
     refuse_newer(path, old)?;
@@ -119,9 +119,9 @@ fn apply(transaction: &Transaction<'_>, old: u32) -> rusqlite::Result<()> {
 /// Copies the store. The write lock is held, so it does not change meanwhile.
 fn back_up(path: &Path, old: u32, patience: Duration) -> Result<(), StoreError> {
     let aside = free_backup_path(path, old);
-    connect::create_private_file(&aside)
+    connections::create_private_file(&aside)
         .map_err(|error| StoreError::inaccessible("create", &aside, error))?;
-    let from = connect::open_reader(path, patience)?;
+    let from = connections::open_reader(path, patience)?;
     let copy = || {
         let mut to = Connection::open(&aside)?;
         backup::Backup::new(&from, &mut to)?.run_to_completion(4096, Duration::ZERO, None)

@@ -2,7 +2,7 @@
 
 mod api_calls;
 mod attempt_stats;
-mod connect;
+mod connections;
 mod disk_space;
 mod escalations;
 mod failure_analytics;
@@ -447,7 +447,7 @@ impl SqliteStore {
         let (path, patience) = (self.state.path.clone(), self.state.readers.busy_timeout());
         self.write(|reply: Reply<T>| {
             WriteJob::Exclusive(Box::new(move |connection| {
-                let done = connect::with_busy_timeout(connection, patience, work)
+                let done = connections::with_busy_timeout(connection, patience, work)
                     .map_err(|error| sqlite_error::to_store_error(&path, error));
                 // The receiver may be gone.
                 let _ = reply.send(done);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use super::{connect, migrations, sqlite_error};
+use super::{connections, migrations, sqlite_error};
 use crate::error::StoreError;
 
 /// Opens a write connection, creating the file if necessary; also returns its absolute path.
@@ -20,12 +20,12 @@ pub(super) fn open_writer(
     let path = path
         .canonicalize()
         .map_err(|error| StoreError::inaccessible("open", path, error))?;
-    let connection = connect::open_writer(&path)?;
-    let version = connect::retry_while_busy(patience, || read_schema_version(&connection))
+    let connection = connections::open_writer(&path)?;
+    let version = connections::retry_while_busy(patience, || read_schema_version(&connection))
         .map_err(|error| sqlite_error::to_store_error(&path, error))?;
     let version = version.ok_or_else(|| StoreError::NotAStore { path: path.clone() })?;
     migrations::refuse_newer(&path, version)?;
-    connect::retry_while_busy(patience, || set_pragmas(&connection))
+    connections::retry_while_busy(patience, || set_pragmas(&connection))
         .map_err(|error| sqlite_error::to_store_error(&path, error))?;
     if version < migrations::LATEST_VERSION {
         migrations::migrate(&connection, &path, patience)?;
@@ -45,7 +45,7 @@ pub(super) fn read_only_path(path: &Path, patience: Duration) -> Result<PathBuf,
         .metadata()
         .is_ok_and(|metadata| metadata.len() > 0);
     let mut readable = Err(StoreError::ReadOnly { path: path.clone() });
-    let unchanging = (!has_log).then(|| connect::immutable_uri(&path));
+    let unchanging = (!has_log).then(|| connections::immutable_uri(&path));
     for name in [Some(path.clone()), unchanging].into_iter().flatten() {
         readable = check_schema(&path, &name, patience).map(|()| name);
         if readable.is_ok() {
@@ -64,7 +64,7 @@ fn wal_path(path: &Path) -> PathBuf {
 
 /// Checks that a store can be read under this name and has the current schema.
 fn check_schema(path: &Path, name: &Path, patience: Duration) -> Result<(), StoreError> {
-    let connection = connect::open_reader(name, patience)?;
+    let connection = connections::open_reader(name, patience)?;
     let version = read_schema_version(&connection)
         .map_err(|error| sqlite_error::to_store_error(path, error))?;
     match version {
@@ -120,7 +120,7 @@ fn ensure_file(path: &Path) -> Result<(), StoreError> {
         .mode(0o700)
         .create(folder)
         .map_err(|error| StoreError::inaccessible("create the directory", folder, error))?;
-    match connect::create_private_file(path) {
+    match connections::create_private_file(path) {
         // Another process has just created it.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
         made => made

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use super::{Reply, connect, sqlite_error};
+use super::{Reply, connections, sqlite_error};
 use crate::error::StoreError;
 
 /// The maximum number of readers.
@@ -61,7 +61,7 @@ impl ReaderPool {
         let job: ReadJob = Box::new(move |connection| {
             let connected = match connection {
                 Some(connection) => Ok(connection),
-                None => connect::open_reader(&path, patience).map(|new| connection.insert(new)),
+                None => connections::open_reader(&path, patience).map(|new| connection.insert(new)),
             };
             let done = connected.and_then(|open| {
                 work(open).map_err(|error| sqlite_error::to_store_error(&path, error))

@@ -8,7 +8,7 @@ use serde_json::Value;
 use unstuck_core::Timestamp;
 
 use super::run_and_event_queries::sql_limit;
-use super::{connect, sqlite_error};
+use super::{connections, sqlite_error};
 use crate::error::StoreError;
 use crate::stored_settings::{ExpectedVersion, SettingHistoryEntry, SettingUpdate, StoredSetting};
 
@@ -32,7 +32,7 @@ pub(crate) fn read_settings_at(
     if !path.is_file() {
         return Ok(Vec::new());
     }
-    let connection = connect::open_reader(path, PEEK_TIMEOUT)?;
+    let connection = connections::open_reader(path, PEEK_TIMEOUT)?;
     let told = |error| sqlite_error::to_store_error(path, error);
     let known = connection.table_exists(None, "settings").map_err(told)?;
     if known {

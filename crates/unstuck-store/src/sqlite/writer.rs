@@ -11,7 +11,7 @@ use unstuck_core::event::EventRecord;
 
 use super::log_tailer::TailerWakeUp;
 use super::projections::Projections;
-use super::{Reply, connect, leases, outbox, sqlite_error, stored_settings, upstream_health};
+use super::{Reply, connections, leases, outbox, sqlite_error, stored_settings, upstream_health};
 use crate::api_calls::PreparedCalls;
 use crate::append_request::PreparedEventBatch;
 use crate::error::StoreError;
@@ -198,7 +198,7 @@ impl StoreWriter {
     }
 
     fn transact(&mut self, batch: &mut [WriteJob]) -> rusqlite::Result<()> {
-        connect::retry_while_busy(self.busy_timeout, || {
+        connections::retry_while_busy(self.busy_timeout, || {
             self.connection
                 .prepare_cached("BEGIN IMMEDIATE")?
                 .execute([])

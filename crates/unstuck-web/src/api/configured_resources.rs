@@ -10,8 +10,8 @@ use utoipa_axum::routes;
 use super::extractors::PathParams;
 use crate::auth::RequireAdmin;
 use crate::model::{
-    Agent, Budgets, ListPage, Models, ProblemDetails, StrategySuccessRate, UpstreamStatus, Webhook,
-    WebhookTestResult,
+    Agent, Budgets, ListPage, Models, ProblemDetails, StrategySuccessByKind, UpstreamStatus,
+    Webhook, WebhookTestResult,
 };
 use crate::queries;
 use crate::server_state::WebState;
@@ -67,7 +67,7 @@ async fn list_budgets(State(web): State<Arc<WebState>>) -> Result<Response, Prob
     get,
     path = "/api/success-rates",
     tag = "settings",
-    responses((status = OK, description = "Success rates of the last 90 days.", body = ListPage<StrategySuccessRate>))
+    responses((status = OK, description = "Success rates of the last 90 days.", body = ListPage<StrategySuccessByKind>))
 )]
 async fn list_success_rates(State(web): State<Arc<WebState>>) -> Result<Response, ProblemDetails> {
     web.json_response(&ListPage::single(queries::success_rates(&web).await?))
@@ -79,7 +79,7 @@ async fn list_success_rates(State(web): State<Arc<WebState>>) -> Result<Response
     get,
     path = "/api/learned",
     tag = "settings",
-    responses((status = OK, description = "Success rates of the last 90 days.", body = ListPage<StrategySuccessRate>))
+    responses((status = OK, description = "Success rates of the last 90 days.", body = ListPage<StrategySuccessByKind>))
 )]
 async fn list_learned(web: State<Arc<WebState>>) -> Result<Response, ProblemDetails> {
     list_success_rates(web).await

@@ -9,7 +9,7 @@ use unstuck_store::{RunFilter, StoreError};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::model::{Health, ProblemDetails, ProgramVersionResponse, ReadinessResponse};
+use crate::model::{LivenessResponse, ProblemDetails, ProgramVersionResponse, ReadinessResponse};
 use crate::response_redaction::AlreadyRedacted;
 use crate::server_state::WebState;
 
@@ -26,10 +26,10 @@ pub(super) fn routes() -> OpenApiRouter<Arc<WebState>> {
     get,
     path = "/api/health",
     tag = "server",
-    responses((status = OK, description = "The server responds.", body = Health))
+    responses((status = OK, description = "The server responds.", body = LivenessResponse))
 )]
 async fn health(State(web): State<Arc<WebState>>) -> Result<Response, ProblemDetails> {
-    web.json_response(&Health {
+    web.json_response(&LivenessResponse {
         status: "ok".to_owned(),
         now: web.now(),
         since: web.since,

@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 
 use super::extractors::{JsonBody, PathParams};
 use crate::auth::{CallerIdentity, RequireAdmin};
-use crate::commands::{PolicyChange, PolicyTarget};
+use crate::commands::{PolicyTarget, SetRetryPolicy};
 use crate::model::{
     EffectiveRetryPolicy, FieldProblem, ListPage, PolicyOrigin, ProblemDetails, RetryPolicyBody,
     RetryPolicyTemplateResponse,
@@ -212,7 +212,7 @@ async fn change_policy(
             ));
         }
     }
-    let change = PolicyChange {
+    let change = SetRetryPolicy {
         target: of,
         policy,
         expected_version: Some(kept.version),

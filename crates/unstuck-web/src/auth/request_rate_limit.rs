@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use unstuck_core::Timestamp;
-use unstuck_core::decision::{RetryBudget, RetryBudgetSettings};
+use unstuck_core::decision::{RetryBudgetSettings, UpstreamRetryBudget};
 
 use super::identity::ClientPeer;
 
@@ -27,13 +27,13 @@ pub struct WebClientRateLimit {
 }
 
 impl WebClientRateLimit {
-    fn bucket(self, now: Timestamp) -> RetryBudget {
+    fn bucket(self, now: Timestamp) -> UpstreamRetryBudget {
         let settings = RetryBudgetSettings {
             capacity: f64::from(self.burst),
             deposit: 0.0,
             floor_per_minute: self.per_second * 60.0,
         };
-        RetryBudget::full(settings, now)
+        UpstreamRetryBudget::full(settings, now)
     }
 }
 
@@ -78,7 +78,7 @@ pub(crate) struct RateLimiter {
     rejected_buckets: Buckets,
 }
 
-type Buckets = Mutex<HashMap<RateLimitKey, RetryBudget>>;
+type Buckets = Mutex<HashMap<RateLimitKey, UpstreamRetryBudget>>;
 
 impl RateLimiter {
     pub(crate) fn new(limits: WebRequestRateLimits) -> Self {

@@ -11,7 +11,7 @@ use super::openapi_schemas;
 /// An LLM API call that needed recovery or failed.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ApiCallRecoveryResponse {
+pub struct FailedOrRecoveredCallResponse {
     /// Id of the call.
     pub id: String,
     /// The failed API attempts.
@@ -30,7 +30,7 @@ pub struct ApiCallRecoveryResponse {
     pub cost_usd: Option<f64>,
 }
 
-impl From<ApiCallRecoverySummary> for ApiCallRecoveryResponse {
+impl From<ApiCallRecoverySummary> for FailedOrRecoveredCallResponse {
     fn from(story: ApiCallRecoverySummary) -> Self {
         let end = story.finished.as_ref();
         Self {

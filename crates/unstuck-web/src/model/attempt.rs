@@ -7,7 +7,7 @@ use unstuck_core::views::{AttemptView, RepairView};
 use unstuck_core::{FailureKind, RecoveryLevel, Timestamp, diagnosis};
 use utoipa::ToSchema;
 
-use super::api_call::ApiCallRecoveryResponse;
+use super::api_call::FailedOrRecoveredCallResponse;
 use super::model_switch::ModelSwitchEntry;
 use super::money::round_usd;
 use super::openapi_schemas;
@@ -49,7 +49,7 @@ pub struct AttemptResponse {
     /// Model, if known.
     pub model: Option<String>,
     /// Failure that this attempt recovers from.
-    pub recovers_from: Option<PrecedingFailure>,
+    pub recovers_from: Option<RetryCauseResponse>,
     /// Changes made for this attempt, each in one sentence.
     pub changes: Vec<String>,
     /// Exit code.
@@ -69,7 +69,7 @@ pub struct AttemptResponse {
     /// Decision about it.
     pub decision: Option<Decision>,
     /// LLM API calls that needed recovery or failed.
-    pub calls: Vec<ApiCallRecoveryResponse>,
+    pub calls: Vec<FailedOrRecoveredCallResponse>,
     /// Model switches: those of the gateway during the attempt and the one that followed.
     pub model_changes: Vec<ModelSwitchEntry>,
     /// Wait that followed.
@@ -104,7 +104,7 @@ impl From<AttemptView> for AttemptResponse {
             duration_ms: story.duration_ms,
             command: story.command,
             model: story.model,
-            recovers_from: story.cause.map(|answering| PrecedingFailure {
+            recovers_from: story.cause.map(|answering| RetryCauseResponse {
                 kind: answering.kind,
                 level: answering.level,
                 strategy: answering.strategy,
@@ -128,7 +128,7 @@ impl From<AttemptView> for AttemptResponse {
             calls: story
                 .calls
                 .into_iter()
-                .map(ApiCallRecoveryResponse::from)
+                .map(FailedOrRecoveredCallResponse::from)
                 .collect(),
             model_changes: changes.map(ModelSwitchEntry::from).collect(),
             wait: story.wait.map(|wait| NextAttemptWait {
@@ -151,7 +151,7 @@ impl From<AttemptView> for AttemptResponse {
 /// The failure that an attempt recovers from.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct PrecedingFailure {
+pub struct RetryCauseResponse {
     /// Kind of the previous failure.
     #[schema(schema_with = openapi_schemas::kind)]
     pub kind: FailureKind,

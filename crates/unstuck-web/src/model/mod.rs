@@ -31,10 +31,11 @@ mod webhook;
 
 pub use access_scope::PermissionScope;
 pub use agent::Agent;
-pub use api_call::{ApiCallRecoveryResponse, FailedApiAttemptResponse};
+pub use api_call::{FailedApiAttemptResponse, FailedOrRecoveredCallResponse};
 pub use attempt::{
     AttemptResponse, AttemptTexts, AttemptUsage, Decision, DiagnosisResponse, EscalationResolution,
-    NextAttemptWait, OutputExcerpt, PrecedingFailure, RepairResponse, SkippedStrategy, TokenCounts,
+    NextAttemptWait, OutputExcerpt, RepairResponse, RetryCauseResponse, SkippedStrategy,
+    TokenCounts,
 };
 pub use escalation::{
     AnswerDeadline, AnswerOption, AnswerRequest, EscalationAnswerChoice, EscalationAnswerResponse,
@@ -63,12 +64,12 @@ pub use retry_policy::{
 };
 pub use run::{RunSummaryResponse, UsageTotals};
 pub use run_detail::RunDetail;
-pub use server_health::{Health, ProgramVersionResponse, ReadinessResponse};
+pub use server_health::{LivenessResponse, ProgramVersionResponse, ReadinessResponse};
 pub use session::{
     ModelSwitchRequest, ModelSwitchResult, RetryHistoryEntry, RetryPromptResponse, SessionResponse,
     SessionRetryBody, SessionRetryResponse,
 };
-pub use success_rate::StrategySuccessRate;
+pub use success_rate::StrategySuccessByKind;
 pub use upstream_status::{
     BreakerStatus, RemainingQuotaResponse, SubscriptionUsage, UpstreamCallCounts, UpstreamStatus,
 };

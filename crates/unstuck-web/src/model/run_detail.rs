@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::api_call::ApiCallRecoveryResponse;
+use super::api_call::FailedOrRecoveredCallResponse;
 use super::model_switch::ModelSwitchEntry;
 use super::run::{RunSummaryResponse, UsageTotals};
 use super::session::SessionResponse;
@@ -22,7 +22,7 @@ pub struct RunDetail {
     /// Sessions, in order of their start.
     pub sessions: Vec<SessionResponse>,
     /// LLM API calls that needed recovery or failed and belong to no attempt.
-    pub calls: Vec<ApiCallRecoveryResponse>,
+    pub calls: Vec<FailedOrRecoveredCallResponse>,
     /// Model switches that belong to no attempt.
     pub model_changes: Vec<ModelSwitchEntry>,
     /// Usage of its calls as measured by the gateway; null if there were none.

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 /// Liveness of the server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Health {
+pub struct LivenessResponse {
     /// Always `ok`.
     pub status: String,
     /// Server time.

@@ -9,7 +9,7 @@ use super::openapi_schemas;
 /// The learned success rate of a strategy for a kind of failure.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct StrategySuccessRate {
+pub struct StrategySuccessByKind {
     /// Kind of failure.
     #[schema(schema_with = openapi_schemas::kind)]
     pub kind: FailureKind,

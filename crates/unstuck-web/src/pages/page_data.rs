@@ -10,7 +10,7 @@ use unstuck_core::event::{EventRecord, SessionId};
 use unstuck_core::views::RunStatus;
 use unstuck_core::{RetryPolicy, RunId};
 use unstuck_store::{
-    EscalationFilter, EscalationStatusFilter, EventFilter, EventOrder, OutcomeMetric, RunFilter,
+    CountedQuantity, EscalationFilter, EscalationStatusFilter, EventFilter, EventOrder, RunFilter,
     StatisticsDimension, StatsQuery,
 };
 
@@ -106,7 +106,7 @@ async fn failed_by_hour(web: &WebState) -> Result<Vec<u64>, ProblemDetails> {
     const HOUR: Duration = Duration::from_secs(3600);
     let now = web.now();
     let query = StatsQuery {
-        metric: OutcomeMetric::Attempts,
+        metric: CountedQuantity::Attempts,
         group_by: vec![StatisticsDimension::Hour, StatisticsDimension::Outcome],
         since: Some(now.before(23 * HOUR)),
         ..StatsQuery::default()

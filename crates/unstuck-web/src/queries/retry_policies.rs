@@ -4,7 +4,7 @@ use serde_json::Value;
 use unstuck_core::{RetryPolicy, Timestamp};
 use unstuck_store::{ExpectedVersion, SettingUpdate, Store, StoreError};
 
-use crate::commands::{PolicyChange, PolicyTarget, WebCommandError};
+use crate::commands::{PolicyTarget, SetRetryPolicy, WebCommandError};
 use crate::model::{EffectiveRetryPolicy, PolicyOrigin};
 
 /// Returns the settings key of a policy.
@@ -38,7 +38,7 @@ pub async fn stored_policy(
 /// Sets or removes a policy unless it was changed in the meantime.
 pub async fn set_policy(
     store: &Store,
-    change: &PolicyChange,
+    change: &SetRetryPolicy,
     now: Timestamp,
 ) -> Result<(), WebCommandError> {
     let value = change.policy.as_ref().map(serde_json::to_value);

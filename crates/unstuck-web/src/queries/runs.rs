@@ -7,7 +7,7 @@ use unstuck_store::{Lease, RunFilter};
 
 use super::session_from_timeline::session_with_history;
 use crate::model::{
-    ApiCallRecoveryResponse, AttemptResponse, ListPage, ModelSwitchEntry, ProblemDetails,
+    AttemptResponse, FailedOrRecoveredCallResponse, ListPage, ModelSwitchEntry, ProblemDetails,
     RunDetail, RunSummaryResponse, UsageTotals,
 };
 use crate::server_state::WebState;
@@ -53,7 +53,7 @@ pub async fn run(web: &WebState, id: &str) -> Result<RunDetail, ProblemDetails> 
             .calls
             .iter()
             .cloned()
-            .map(ApiCallRecoveryResponse::from)
+            .map(FailedOrRecoveredCallResponse::from)
             .collect(),
         model_changes: timeline
             .model_switches

@@ -13,8 +13,8 @@ use unstuck_store::{
     EscalationFilter, EscalationRow, EscalationStatusFilter, RunEventBatch, Store,
 };
 use unstuck_web::commands::{
-    AnswerEscalation, CommandFuture, Deeds, PolicyChange, PolicyTarget, RetrySession, SwitchModel,
-    WebCommandError,
+    AnswerEscalation, CommandFuture, Deeds, PolicyTarget, RetrySession, SetRetryPolicy,
+    SwitchModel, WebCommandError,
 };
 use unstuck_web::model::{
     Agent, AttemptTexts, BudgetResponse, Budgets, EffectiveRetryPolicy, EscalationAnswerResponse,
@@ -221,7 +221,7 @@ impl Deeds for Doer {
         })
     }
 
-    fn put_policy(&self, change: PolicyChange) -> CommandFuture<'_, EffectiveRetryPolicy> {
+    fn put_policy(&self, change: SetRetryPolicy) -> CommandFuture<'_, EffectiveRetryPolicy> {
         Box::pin(async move {
             set_policy(&self.store, &change, (self.now)()).await?;
             self.policy(change.target).await

@@ -29,8 +29,8 @@ use unstuck_run::clock::Clock;
 use unstuck_store::{Store, StoreLocation};
 use unstuck_web::auth::{TokenStore, WebRequestRateLimits};
 use unstuck_web::commands::{
-    AnswerEscalation, CommandFuture, Deeds, PolicyChange, PolicyTarget, RetrySession, SwitchModel,
-    WebCommandError,
+    AnswerEscalation, CommandFuture, Deeds, PolicyTarget, RetrySession, SetRetryPolicy,
+    SwitchModel, WebCommandError,
 };
 use unstuck_web::model::{
     Agent, AttemptTexts, Budgets, EffectiveRetryPolicy, EscalationAnswerResponse,
@@ -226,7 +226,7 @@ impl Deeds for Doer {
         Box::pin(policies::effective_policy(self, of))
     }
 
-    fn put_policy(&self, change: PolicyChange) -> CommandFuture<'_, EffectiveRetryPolicy> {
+    fn put_policy(&self, change: SetRetryPolicy) -> CommandFuture<'_, EffectiveRetryPolicy> {
         Box::pin(policies::put_policy(self, change))
     }
 

@@ -6,7 +6,7 @@ use anyhow::Result;
 use unstuck_core::RetryPolicy;
 use unstuck_core::decision::default_template;
 use unstuck_store::{ExpectedVersion, SettingUpdate, StoreError, StoredSetting};
-use unstuck_web::commands::{PolicyChange, PolicyTarget, WebCommandError};
+use unstuck_web::commands::{PolicyTarget, SetRetryPolicy, WebCommandError};
 use unstuck_web::model::{EffectiveRetryPolicy, PolicyOrigin};
 
 use super::{Desk, Doer, actor_name};
@@ -111,7 +111,7 @@ fn configured_policy(
 /// Sets or removes a policy.
 pub(super) async fn put_policy(
     doer: &Doer,
-    change: PolicyChange,
+    change: SetRetryPolicy,
 ) -> Result<EffectiveRetryPolicy, WebCommandError> {
     doer.0.refuse_agents()?;
     // The gateway would not be notified: reject the change instead of applying it only partly.

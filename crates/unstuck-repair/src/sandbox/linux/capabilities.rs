@@ -4,7 +4,7 @@ use std::io;
 
 use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
 
-use crate::sandbox::sandbox_profile::{FileOwnerScope, ProcessScope, SandboxProfile};
+use crate::sandbox::sandbox_profile::{FileOwnerScope, ProcessAccess, SandboxProfile};
 
 /// Keeps our capabilities across exec, although the user is not root.
 pub(super) fn keep_for_next_program() -> io::Result<()> {
@@ -22,8 +22,8 @@ pub(super) fn drop_capabilities(profile: &SandboxProfile) -> io::Result<()> {
     rustix::thread::set_no_new_privs(true)?;
     let for_processes = match profile.process_scope {
         // Root inspects and kills its processes with these alone.
-        ProcessScope::Inspect => CapabilitySet::KILL | CapabilitySet::SYS_PTRACE,
-        ProcessScope::Own | ProcessScope::Signals => CapabilitySet::empty(),
+        ProcessAccess::Inspect => CapabilitySet::KILL | CapabilitySet::SYS_PTRACE,
+        ProcessAccess::Own | ProcessAccess::Signals => CapabilitySet::empty(),
     };
     let is_root = rustix::process::getuid().is_root();
     let for_files = match profile.file_scope {

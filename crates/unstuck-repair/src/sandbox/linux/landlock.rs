@@ -10,7 +10,7 @@ use landlock::{
 
 use rustix::fs::FileType;
 
-use crate::sandbox::sandbox_profile::{NetworkAccess, ProcessScope};
+use crate::sandbox::sandbox_profile::{NetworkAccess, ProcessAccess};
 
 /// The requested ABI; older kernels support less of it, which is reported.
 const REQUESTED_ABI: ABI = ABI::V6;
@@ -18,7 +18,7 @@ const REQUESTED_ABI: ABI = ABI::V6;
 /// Restricts this process and its descendants; returns true if the kernel enforces at least the file write rules.
 pub(super) fn restrict(
     writable: &[OwnedFd],
-    reach: ProcessScope,
+    reach: ProcessAccess,
     network: NetworkAccess,
 ) -> io::Result<bool> {
     let rules = ruleset(reach, network).map_err(io::Error::other)?;
@@ -28,14 +28,14 @@ pub(super) fn restrict(
 }
 
 fn ruleset(
-    reach: ProcessScope,
+    reach: ProcessAccess,
     network: NetworkAccess,
 ) -> Result<RulesetCreated, landlock::RulesetError> {
     let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_write(REQUESTED_ABI))?
         .scope(Scope::AbstractUnixSocket)?;
-    if reach == ProcessScope::Own {
+    if reach == ProcessAccess::Own {
         rules = rules.scope(Scope::Signal)?;
     }
     if network == NetworkAccess::Off {

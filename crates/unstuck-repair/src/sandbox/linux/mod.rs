@@ -27,7 +27,7 @@ pub(super) use process_count_cgroup::Cgroup;
 pub(super) use raw_syscalls::close_descriptors_on_exec;
 
 use super::confinement_report::{ConfinementLevel, ConfinementReport};
-use super::sandbox_profile::{ProcessScope, SandboxMode, SandboxProfile};
+use super::sandbox_profile::{ProcessAccess, SandboxMode, SandboxProfile};
 use super::scratch_dir;
 use super::setup_failure::{SandboxIoContext, SetupFailure};
 use super::wire::SandboxRequest;
@@ -64,7 +64,7 @@ pub(super) fn confine_process(
     change_dir(order, project, folder)?;
     resource_limits::set_limits(&profile.limits).context("set resource limits")?;
     capabilities::drop_capabilities(profile).context("drop privileges")?;
-    let has_landlock = if profile.process_scope == ProcessScope::Inspect {
+    let has_landlock = if profile.process_scope == ProcessAccess::Inspect {
         missing
             .push("Landlock is not used because the command inspects other processes".to_owned());
         false
@@ -104,10 +104,10 @@ fn no_mounts_reason(order: &SandboxRequest) -> String {
         .as_deref()
         .unwrap_or("not requested");
     match order.profile.process_scope {
-        ProcessScope::Inspect => {
+        ProcessAccess::Inspect => {
             "file access is not restricted because the command inspects other processes".to_owned()
         }
-        ProcessScope::Own | ProcessScope::Signals => format!(
+        ProcessAccess::Own | ProcessAccess::Signals => format!(
             "user namespaces are not available ({why}): the command can read secrets and change modes of other files"
         ),
     }
@@ -117,10 +117,10 @@ fn no_mounts_reason(order: &SandboxRequest) -> String {
 /// have all of it, and the owner wrote it.
 fn require_complete(
     demand: SandboxMode,
-    reach: ProcessScope,
+    reach: ProcessAccess,
     effective: &ConfinementReport,
 ) -> Result<(), SetupFailure> {
-    let is_whole = effective.level == ConfinementLevel::Full || reach == ProcessScope::Inspect;
+    let is_whole = effective.level == ConfinementLevel::Full || reach == ProcessAccess::Inspect;
     match demand {
         SandboxMode::Required if !is_whole => Err(SetupFailure::permanent(
             "enforce `sandbox = \"required\"`",

@@ -486,7 +486,7 @@ fn protect_project_files(
         let kept = remount_path(&root, path, MountTree::read_only);
         if !kept.isolation_context(format!("protect {}", path.display()))? {
             arranged.notes.push(format!(
-                "{} is reached through a symlink and could be replaced",
+                "{} is not protected: its path contains a symlink, so the command could replace it",
                 path.display()
             ));
         }

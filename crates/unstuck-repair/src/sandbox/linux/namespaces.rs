@@ -7,7 +7,7 @@ use nix::sched::CloneFlags;
 use rustix::process::{DumpableBehavior, getgid, getuid};
 
 use crate::sandbox::sandbox_profile::{
-    FileOwnerScope, NetworkAccess, ProcessScope, SandboxProfile,
+    FileOwnerScope, NetworkAccess, ProcessAccess, SandboxProfile,
 };
 use crate::sandbox::wire::RunAs;
 
@@ -81,7 +81,7 @@ pub(in crate::sandbox) fn enter_namespaces(
         NetworkAccess::On => CloneFlags::empty(),
         NetworkAccess::Off => CloneFlags::CLONE_NEWNET,
     };
-    if reach == ProcessScope::Inspect {
+    if reach == ProcessAccess::Inspect {
         // A user namespace would prevent inspecting processes outside of it. Root does not need one.
         if getuid().is_root() {
             nix::sched::unshare(CloneFlags::CLONE_NEWIPC | off)?;
@@ -93,12 +93,12 @@ pub(in crate::sandbox) fn enter_namespaces(
         return Ok(EnteredNamespaces::NOTHING);
     }
     let processes = match reach {
-        ProcessScope::Own => CloneFlags::CLONE_NEWPID,
-        ProcessScope::Signals | ProcessScope::Inspect => CloneFlags::empty(),
+        ProcessAccess::Own => CloneFlags::CLONE_NEWPID,
+        ProcessAccess::Signals | ProcessAccess::Inspect => CloneFlags::empty(),
     };
     let entered = EnteredNamespaces {
         has_mount_namespace: true,
-        has_pid_namespace: reach == ProcessScope::Own,
+        has_pid_namespace: reach == ProcessAccess::Own,
     };
     // Our own user namespace would know no other user. Root does not need one unless it is confined itself.
     if profile.file_scope == FileOwnerScope::AnyOwner

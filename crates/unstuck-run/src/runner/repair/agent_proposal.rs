@@ -9,9 +9,9 @@ use unstuck_core::session_state::RepairStates;
 use unstuck_files::DirHandle;
 use unstuck_repair::proposal_file::ProposalFile;
 
-use super::candidate::RepairCandidate;
 use super::coordinator::RepairCoordinator;
 use super::select::{RepairQuery, RepairQueryScope};
+use super::unevaluated_candidate::RepairCandidate;
 
 /// Name of the file for an agent's proposal, in the directory of its attempt.
 const PROPOSAL_FILE: &str = "recovery.json";

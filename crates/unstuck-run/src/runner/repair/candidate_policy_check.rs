@@ -11,13 +11,13 @@ use unstuck_core::command_policy::{
 use unstuck_core::event::{ApprovalSource, PolicyVerdict};
 use unstuck_core::session_state::{RepairRecord, RepairStates};
 use unstuck_repair::project_dir::{ProjectRoot, RepairWorkingDir};
-use unstuck_repair::sandbox::{ConfinementLevel, ProcessScope, process_scope};
+use unstuck_repair::sandbox::{ConfinementLevel, ProcessAccess, process_scope};
 use unstuck_repair::watched_files::{
     LastCommitFiles, WatchedFile, WatchedFilesCheckResult, WatchedFilesChecker,
 };
 
-use super::candidate::RepairCandidate;
 use super::coordinator::RepairCoordinator;
+use super::unevaluated_candidate::RepairCandidate;
 use crate::blobs::content_hash;
 use crate::worktree::CommittedTree;
 
@@ -158,7 +158,7 @@ impl RepairCoordinator<'_> {
         let found = self.context.confinement.get()?;
         let is_fine = self.settings.accepts_incomplete
             || found.level == ConfinementLevel::Full
-            || process_scope(command) == ProcessScope::Inspect;
+            || process_scope(command) == ProcessAccess::Inspect;
         (!is_fine).then(|| found.summary())
     }
 

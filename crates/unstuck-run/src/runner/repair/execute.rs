@@ -10,7 +10,7 @@ use unstuck_core::redact::Redactor;
 use unstuck_repair::environment::RepairEnvironmentVariables;
 use unstuck_repair::sandbox::wire::SandboxCommand;
 use unstuck_repair::sandbox::{
-    ConfinementLevel, ConfinementReport, NetworkAccess, ProcessScope, SandboxMode,
+    ConfinementLevel, ConfinementReport, NetworkAccess, ProcessAccess, SandboxMode,
     describe_git_effects, process_scope,
 };
 
@@ -125,9 +125,9 @@ impl RepairCoordinator<'_> {
             None => ("unknown", vec!["not probed".to_owned()]),
         };
         let looser = match process_scope(command) {
-            ProcessScope::Own => None,
-            ProcessScope::Signals => Some("may signal other processes"),
-            ProcessScope::Inspect => {
+            ProcessAccess::Own => None,
+            ProcessAccess::Signals => Some("may signal other processes"),
+            ProcessAccess::Inspect => {
                 Some("needs access to other processes, which the complete sandbox does not allow")
             }
         };

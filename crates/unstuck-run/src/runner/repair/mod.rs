@@ -5,7 +5,6 @@
 
 pub(in crate::runner) mod agent_proposal;
 mod approved_repairs;
-mod candidate;
 mod candidate_policy_check;
 mod context;
 mod coordinator;
@@ -15,6 +14,7 @@ mod sandbox_probe_cache;
 mod select;
 mod settings;
 mod snapshot;
+mod unevaluated_candidate;
 
 pub use context::{RepairCatalogProvider, SharedRepairContext};
 pub use coordinator::RepairCoordinator;

@@ -12,10 +12,10 @@ use unstuck_repair::probe_project;
 use unstuck_repair::project_dir::ProjectRoot;
 
 use super::approved_repairs::PreviouslyApprovedRepair;
-use super::candidate::RepairCandidate;
 use super::candidate_policy_check::PolicyCheckedRepair;
 use super::coordinator::RepairCoordinator;
 use super::settings::RepairMode;
+use super::unevaluated_candidate::RepairCandidate;
 
 /// The query for a repair.
 pub(in crate::runner) struct RepairQuery<'a> {

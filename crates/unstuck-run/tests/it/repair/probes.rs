@@ -6,7 +6,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 
 use unstuck_repair::sandbox::{
-    ConfinementLevel, NetworkAccess, ProcessScope, SandboxMode, SandboxProfile,
+    ConfinementLevel, NetworkAccess, ProcessAccess, SandboxMode, SandboxProfile,
 };
 use unstuck_run::process::ChildExitStatus;
 
@@ -242,7 +242,7 @@ async fn processes_of_the_machine_cannot_be_seen_or_signaled() {
     let place = Place::new();
     let other = std::process::id();
     let line = format!("ls -d /proc/[0-9]* | wc -l; cat /proc/{other}/cmdline && echo done; true");
-    let own = |profile: &mut SandboxProfile| profile.process_scope = ProcessScope::Own;
+    let own = |profile: &mut SandboxProfile| profile.process_scope = ProcessAccess::Own;
     let ran = place.run_as(&line, own).await.unwrap();
     let seen: u32 = ran.stdout.lines().next().unwrap().parse().unwrap();
     assert!(seen < 10, "{ran:#?}");

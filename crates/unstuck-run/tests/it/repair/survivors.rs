@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use unstuck_repair::sandbox::{ProcessScope, SandboxProfile, process_scope};
+use unstuck_repair::sandbox::{ProcessAccess, SandboxProfile, process_scope};
 use unstuck_run::process::ChildExitStatus;
 use unstuck_run::repair_execution::RepairError;
 
@@ -50,7 +50,7 @@ fn deaf(word: &str) -> String {
 async fn detached_daemon_that_ignores_signals_dies_with_the_repair() {
     let place = Place::new();
     let word = format!("daemon-{}-", std::process::id());
-    assert_eq!(process_scope(&deaf(&word)), ProcessScope::Own);
+    assert_eq!(process_scope(&deaf(&word)), ProcessAccess::Own);
     let ran = place.run(&deaf(&word)).await;
     assert_eq!(ran.status, ChildExitStatus::Exited(0), "{ran:#?}");
     assert!(ran.leftover_count >= 1, "{ran:#?}");
@@ -63,7 +63,7 @@ async fn daemon_of_a_process_inspecting_entry_dies_too() {
     let place = Place::new();
     let word = format!("seeing-{}-", std::process::id());
     let line = format!("kill -0 $$; {}", deaf(&word));
-    let signals = |profile: &mut SandboxProfile| profile.process_scope = ProcessScope::Signals;
+    let signals = |profile: &mut SandboxProfile| profile.process_scope = ProcessAccess::Signals;
     let ran = place.run_as(&line, signals).await.unwrap();
     assert_eq!(ran.status, ChildExitStatus::Exited(0), "{ran:#?}");
     assert!(ran.leftover_count >= 1, "{ran:#?}");
@@ -95,7 +95,7 @@ async fn process_limit_is_enforced() {
     let line = "i=0; while [ $i -lt 100 ]; do sleep 5 & i=$((i+1)); done; ls -d /proc/[0-9]* | wc -l; exit 0";
     let ran = place.run_as(line, |profile| {
         profile.limits.processes = 40;
-        profile.process_scope = ProcessScope::Own;
+        profile.process_scope = ProcessAccess::Own;
     });
     let ran = ran.await.unwrap();
     assert!(

@@ -7,7 +7,7 @@ use unstuck_core::decision::StrategyOutcomeTally;
 use unstuck_core::event::{Event, RunOutcome};
 use unstuck_core::{FailureKind, Timestamp};
 use unstuck_store::{
-    MaintenanceReport, MaintenanceTask, OutcomeMetric, RecoveryStatisticsQuery, RunEventBatch,
+    CountedQuantity, MaintenanceReport, MaintenanceTask, RecoveryStatisticsQuery, RunEventBatch,
     StatisticsDimension, StatsQuery, StatsRow, Store,
 };
 
@@ -90,7 +90,7 @@ pub(crate) async fn statistics_are_grouped_and_filtered(place: &Place) {
     assert_eq!(lines[0].from.unwrap().to_string(), "2026-11-15T00:00:00Z");
 
     let runs = StatsQuery {
-        metric: OutcomeMetric::Runs,
+        metric: CountedQuantity::Runs,
         group_by: vec![StatisticsDimension::Outcome],
         ..StatsQuery::default()
     };
@@ -357,10 +357,10 @@ fn at(hour: i64) -> Timestamp {
 async fn counted(store: &Store) -> Counts {
     let mut counts = Counts::new();
     for counted in [
-        OutcomeMetric::Attempts,
-        OutcomeMetric::Answers,
-        OutcomeMetric::Recoveries,
-        OutcomeMetric::Runs,
+        CountedQuantity::Attempts,
+        CountedQuantity::Answers,
+        CountedQuantity::Recoveries,
+        CountedQuantity::Runs,
     ] {
         use StatisticsDimension::{Hour, Kind, Outcome, Project, Strategy};
         let query = StatsQuery {

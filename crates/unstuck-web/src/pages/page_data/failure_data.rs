@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use unstuck_core::{FailureKind, RecoveryLevel};
 use unstuck_store::{
-    FailureQuery, OutcomeMetric, RecoveryStatisticsQuery, StatisticsDimension, StatsQuery,
+    CountedQuantity, FailureQuery, RecoveryStatisticsQuery, StatisticsDimension, StatsQuery,
     StatsRow, StrategySuccessCount,
 };
 
@@ -124,7 +124,7 @@ async fn recovery_savings(
     of: &FailureQuery,
 ) -> Result<RecoverySavings, ProblemDetails> {
     let query = StatsQuery {
-        metric: OutcomeMetric::Runs,
+        metric: CountedQuantity::Runs,
         group_by: vec![StatisticsDimension::Outcome],
         project: of.project.clone(),
         since: of.since,

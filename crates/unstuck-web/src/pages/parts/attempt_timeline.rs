@@ -8,7 +8,7 @@ use unstuck_core::{RecoveryLevel, Timestamp};
 use super::icon::Icon;
 use super::{badge, diff, evidence, money, run_tables, sanitized_text, time};
 use crate::model::{
-    ApiCallRecoveryResponse, AttemptResponse, AttemptTexts, Decision, DiagnosisResponse,
+    AttemptResponse, AttemptTexts, Decision, DiagnosisResponse, FailedOrRecoveredCallResponse,
     ModelSwitchEntry, RepairResponse,
 };
 
@@ -177,7 +177,7 @@ pub(crate) fn model_switch(change: &ModelSwitchEntry) -> Markup {
 }
 
 /// Renders LLM API calls that needed recovery or failed.
-pub(crate) fn api_calls(key: &str, all: &[ApiCallRecoveryResponse]) -> Markup {
+pub(crate) fn api_calls(key: &str, all: &[FailedOrRecoveredCallResponse]) -> Markup {
     html! {
         details data-key={ "calls-" (key) } {
             summary { (money::pluralize(all.len() as u64, "API call")) " with failures" }

@@ -46,7 +46,7 @@ fn event_title(name: &str) -> String {
         "wait_ended" => "Wait ended",
         "session_parked" => "Session parked",
         "call_failed" => "API call failed",
-        "call_held" => "API call on hold",
+        "call_held" => "API call delayed by the gateway",
         "call_resumed" => "API call resumed",
         "call_finished" => "API call finished",
         "model_escalated" => "Model switched",

@@ -288,7 +288,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
             duration_ms: (outcome != "running").then_some(94_300),
             command: self.words(&["claude", "-p", "fix the failing tests"]),
             model: self.o("claude-sonnet-5-5"),
-            recovers_from: (number > 1).then(|| PrecedingFailure {
+            recovers_from: (number > 1).then(|| RetryCauseResponse {
                 kind: FailureKind::FormatValidation,
                 level: RecoveryLevel::Alternative,
                 strategy: self.o("simplify_prompt"),
@@ -382,8 +382,8 @@ impl<F: Fn(&str) -> String> Sample<F> {
         }
     }
 
-    fn call(&self) -> ApiCallRecoveryResponse {
-        ApiCallRecoveryResponse {
+    fn call(&self) -> FailedOrRecoveredCallResponse {
+        FailedOrRecoveredCallResponse {
             id: self.id("c81"),
             api_attempts: vec![FailedApiAttemptResponse {
                 at: before(520),
