@@ -116,7 +116,7 @@ enum Command {
     /// Reject the proposed action and continue without it
     #[command(after_help = answer::REJECT_HELP)]
     Reject(answer::AnswerArgs),
-    /// Mark as fixed manually and retry
+    /// Say that you fixed the cause, and retry
     #[command(after_help = answer::RESOLVE_HELP)]
     Resolve(answer::AnswerArgs),
     Retry(retry::RetryArgs),
@@ -125,10 +125,13 @@ enum Command {
     #[command(after_help = answer::SKIP_HELP)]
     Skip(answer::AnswerArgs),
     Abort(answer::AbortArgs),
+    /// Approve the request of a run (alias of `unstuck approve`)
     #[command(hide = true, after_help = answer::APPROVE_RECOVERY_HELP)]
     ApproveRecovery(answer::RecoveryAnswerArgs),
+    /// Reject the request of a run (alias of `unstuck reject`)
     #[command(hide = true, after_help = answer::REJECT_RECOVERY_HELP)]
     RejectRecovery(answer::RecoveryAnswerArgs),
+    /// Resolve the request of a run (alias of `unstuck resolve`)
     #[command(hide = true, after_help = answer::RESOLVE_RECOVERY_HELP)]
     ResolveRecovery(answer::RecoveryAnswerArgs),
     Propose(propose::ProposeArgs),

@@ -45,7 +45,7 @@ pub struct FailureInputRecord {
     pub stderr: Option<LossyText>,
     /// The findings of the output checks.
     pub validation_errors: Option<Vec<String>>,
-    /// True if the output had to contain a diff.
+    /// True if the output should have contained a diff.
     pub expects_diff: Option<bool>,
     /// The time of observation, in RFC 3339, to which stated clock times are relative.
     pub now: Option<String>,

@@ -83,7 +83,7 @@ pub struct Failure {
     pub stderr: Option<LossyText>,
     /// The findings of the checks of an agent's output.
     pub validation_errors: Vec<String>,
-    /// True if the agent's output had to contain a diff.
+    /// True if the agent's output should have contained a diff.
     pub expects_diff: bool,
 }
 
@@ -231,7 +231,7 @@ impl Failure {
         }
     }
 
-    /// Sets that the output had to contain a diff.
+    /// Sets that the output should have contained a diff.
     #[must_use]
     pub fn with_diff_expected(self) -> Self {
         Self {

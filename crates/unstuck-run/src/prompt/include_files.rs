@@ -62,7 +62,7 @@ impl ProjectPromptFileProvider {
             },
             FileErrorKind::OutsideRoot => PromptIncludeError::new("outside the project"),
             FileErrorKind::NotAFile(_) => PromptIncludeError::new("not a regular file"),
-            FileErrorKind::TooLarge(_) => PromptIncludeError::new("larger than 4 MB"),
+            FileErrorKind::TooLarge(_) => PromptIncludeError::new("larger than 4 MiB"),
             other => PromptIncludeError::new(other.to_string()),
         }
     }

@@ -129,7 +129,7 @@ impl AnswerArgs {
     }
 }
 
-/// Answer the request of a waiting run
+// The commands that use these options have their own descriptions.
 #[derive(Debug, Args)]
 pub(crate) struct RecoveryAnswerArgs {
     /// Id prefix of the waiting run

@@ -65,7 +65,8 @@ Layers (later layers override earlier ones):
        UNSTUCK_POLICY          the policy of every role
        UNSTUCK_WEBHOOKS_ALLOW_PRIVATE  webhooks.allow_private
   8. flags
-Tables are merged by key, roles by id; all other values are replaced.";
+Tables are merged by key; roles, models and rules by id. Webhook targets are added; all other
+values are replaced.";
 
 const SCHEMA_HELP: &str = "Example:
   unstuck config schema > unstuck.schema.json

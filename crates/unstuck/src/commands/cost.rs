@@ -21,8 +21,8 @@ use crate::{async_runtime, clock};
 
 /// Show the cost of API calls: calls, tokens and money, grouped by day or another key
 ///
-/// Counts only calls through a gateway: that of `unstuck serve`, or those of `exec` and `run`. If the price of a
-/// model is unknown, lists its calls as calls of unknown price. Days are in UTC.
+/// Counts calls through a gateway (that of `unstuck serve`, or those of `exec` and `run`). Tokens and cost include
+/// what agents report. If the price of a model is unknown, lists its calls as calls of unknown price. Days are in UTC.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck cost

@@ -137,7 +137,7 @@ struct RetryLimitArgs {
     #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "5s")]
     grace: Duration,
 
-    /// Longest wait for a stated reset; for a longer wait, unstuck asks you
+    /// Longest wait for a stated reset; for a longer wait, unstuck asks for your input
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     max_wait: Option<Duration>,
 }

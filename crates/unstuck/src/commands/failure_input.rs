@@ -78,7 +78,7 @@ pub(crate) struct FailureArgs {
     #[arg(long, value_name = "TEXT")]
     validation_error: Vec<String>,
 
-    /// The output had to contain a diff
+    /// The output should have contained a diff
     #[arg(long)]
     expects_diff: bool,
 

@@ -95,7 +95,7 @@ struct ListArgs {
     json: bool,
 }
 
-/// Print an example script, or list them
+/// Print an example script, or list all examples
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck faults example

@@ -41,7 +41,7 @@ pub(crate) struct KindsArgs {
     #[arg(long)]
     all: bool,
 
-    /// Classify every sample and counterexample, including those in your configuration, and report mismatches
+    /// Classify every sample and decoy, including those in your configuration, and report mismatches
     #[arg(long, conflicts_with_all = ["kind", "json", "all"])]
     check: bool,
 
@@ -185,7 +185,7 @@ fn show(
     }
     writeln!(
         out,
-        "\nTested with {} samples and {} counterexamples.",
+        "\nTested with {} samples and {} decoys.",
         file.sample.len(),
         file.decoy.len()
     )?;
@@ -290,9 +290,9 @@ fn conditions(rule: &DiagnosisRuleSpec, most: usize) -> Vec<String> {
     for (name, wanted) in &rule.field {
         say(&format!("field {name} is"), alternatives(wanted));
     }
-    say("one of", rule.any.clone());
-    say("all of", rule.all.clone());
-    say("none of", rule.none.clone());
+    say("any of:", quoted_literals(&rule.any));
+    say("all of:", quoted_literals(&rule.all));
+    say("none of:", quoted_literals(&rule.none));
     say("searched in", names(&rule.stream));
     say("empty or unknown:", names(&rule.blank));
     say("known to be empty:", names(&rule.empty));
@@ -320,6 +320,18 @@ fn conditions(rule: &DiagnosisRuleSpec, most: usize) -> Vec<String> {
     all
 }
 
+/// Returns patterns with quotes around literals; regular expressions have slashes.
+fn quoted_literals(patterns: &[String]) -> Vec<String> {
+    let quoted = |pattern: &String| {
+        if pattern.len() > 1 && pattern.starts_with('/') && pattern.ends_with('/') {
+            pattern.clone()
+        } else {
+            format!("\"{pattern}\"")
+        }
+    };
+    patterns.iter().map(quoted).collect()
+}
+
 fn on_success(rule: &DiagnosisRuleSpec) -> String {
     let layers: Vec<_> = rule.success_layer.iter().map(|one| one.name()).collect();
     let said = "when the exit code reports success";
@@ -330,7 +342,7 @@ fn on_success(rule: &DiagnosisRuleSpec) -> String {
     }
 }
 
-/// Classifies every sample and counterexample.
+/// Classifies every sample and decoy.
 fn check_samples(
     knowledge: &DiagnosisKnowledge,
     classifier: &Classifier,
@@ -360,7 +372,7 @@ fn check_samples(
     if wrong.is_empty() {
         writeln!(
             out,
-            "{GREEN}ok{GREEN:#}: all {tried} samples and counterexamples are diagnosed correctly"
+            "{GREEN}ok{GREEN:#}: all {tried} samples and decoys are diagnosed correctly"
         )?;
         return Ok(());
     }

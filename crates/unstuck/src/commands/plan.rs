@@ -38,7 +38,7 @@ pub(crate) struct PlanArgs {
     #[command(flatten)]
     limits: LimitArgs,
 
-    /// Print the plan as a JSON array, the first strategy first
+    /// Print the plan as a JSON array, the best strategy first
     #[arg(long)]
     json: bool,
 
@@ -59,7 +59,7 @@ struct LimitArgs {
     #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
     programs: Option<Vec<String>>,
 
-    /// Exclude strategies, risks (sudo, install, delete, network, write), or words of a command
+    /// Exclude strategies by id, by risk (sudo, install, delete, network, write), or by a word in their commands
     #[arg(long, value_delimiter = ',', value_name = "WORD,…")]
     forbid: Vec<String>,
 

@@ -29,7 +29,8 @@ use crate::{clock, effective_repair_settings};
     arg_required_else_help = true,
     after_help = "Examples:
   unstuck propose --command 'npm ci' --category dependency --root-cause 'no node_modules' \\
-    --pattern 'Cannot find module' --evidence \"test.log:12: Cannot find module 'is-odd'\" --confidence high
+    --pattern 'Cannot find module' --evidence \"test.log:12: Cannot find module 'is-odd'\" \\
+    --confidence high
   unstuck propose recovery.json
   unstuck propose - < recovery.json
 

@@ -56,7 +56,8 @@ const MAX_CANDIDATES: usize = 30;
 /// pipeline reuses successful outputs and continues at the failed role.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  unstuck resume          (the unfinished run of this project; agents first)
+  unstuck resume          (the unfinished run of this project;
+                           agents and pipelines before plain commands)
   unstuck resume k3v9
   unstuck resume --all    (all runs of this project that crashed or were
                            ended by a shutdown, in the background; with

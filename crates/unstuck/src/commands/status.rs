@@ -41,7 +41,7 @@ const RECENTLY_STOPPED: Duration = Duration::from_secs(24 * 3600);
 #[command(after_help = "Examples:
   unstuck status
   unstuck status --project .
-  unstuck status --short          (one line for prompts and status bars)
+  unstuck status --short          (one line for shell prompts and status bars)
   unstuck status --json | jq -r '.[] | .id + \" \" + .state.state'
 
 Exit codes:

@@ -57,7 +57,7 @@ enum TokenCommand {
         scope: ScopeArg,
     },
     /// Revoke a token
-    #[command(after_help = "Example:\n  unstuck token revoke t3")]
+    #[command(after_help = "Example:\n  unstuck token revoke 3f9a2c81")]
     Revoke {
         /// Token id
         id: String,
@@ -83,7 +83,7 @@ struct CreateArgs {
 enum ScopeArg {
     /// Read, including from other machines
     Read,
-    /// Read, answer, retry, stop and switch models
+    /// Read; answer requests, retry, stop runs and switch models
     #[default]
     Answer,
     /// Do all of this, change policies and test webhooks

@@ -19,10 +19,10 @@ use crate::{clock, project_lookup, project_trust};
 
 /// Trust this project's repair rules (current version)
 ///
-/// Agents can write the project's files, so its `[recovery]` section applies only after you have trusted it. The
-/// trust lasts until the content changes; comments and order do not matter. This command also accepts the current
-/// state of the watched files, which decide what the allowed commands execute (scripts of package.json, Makefile, git
-/// hooks, …).
+/// Agents can write the project's files, so permissions in its `[recovery]` section apply only after you have trusted
+/// it; restrictions always apply. Trust lasts until the content changes; comments and order do not matter. This
+/// command also accepts the commands and checks of roles, and the current state of the watched files, which decide
+/// what the allowed commands execute (scripts of package.json, Makefile, git hooks, …).
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck trust            show the rules of this project and trust them

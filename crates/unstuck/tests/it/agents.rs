@@ -27,7 +27,7 @@ fn every_agent_is_listed_with_version_or_as_not_installed() {
     aider     not installed    prompt in a file · resumes · model
     claude    2.1.325          prompt on stdin · resumes · model · tools  ~/bin/claude
     codex     0.166.0          prompt on stdin · resumes · model          ~/bin/codex
-    command   any program      prompt on stdin · placeholders
+    command   any program      prompt on stdin · variables
     copilot   not installed    prompt on stdin · resumes · model · tools
     gemini    not installed    prompt on stdin · resumes · model · tools
     goose     not installed    prompt on stdin · resumes · model

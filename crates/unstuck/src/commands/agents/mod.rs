@@ -139,7 +139,7 @@ impl<'a> AgentEntry<'a> {
             PromptChannel::File => "prompt in a file",
         }];
         if self.installed.is_none() {
-            facts.push("placeholders");
+            facts.push("variables");
         }
         for (capability, fact) in [
             (RetryChangeCapability::Resume, "resumes"),

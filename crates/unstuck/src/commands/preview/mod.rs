@@ -64,11 +64,11 @@ pub(crate) struct PreviewArgs {
     #[arg(long, value_name = "TIME", value_parser = duration::parse, requires = "target")]
     timeout: Option<Duration>,
 
-    /// Apply the preview ID; with a command, apply its changes if it succeeds
+    /// Apply the preview with this id; with a command, apply its changes if it succeeds
     #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "", conflicts_with = "drop")]
     apply: Option<String>,
 
-    /// Drop the preview ID; with a command, only show its changes
+    /// Drop the preview with this id; with a command, only show its changes
     #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "")]
     drop: Option<String>,
 

@@ -222,7 +222,7 @@ fn waiting_run_continues_when_more_budget_is_approved() {
     running.end().told(0, &["$0.60"]);
 }
 
-/// A budget raised in the project's file while a run is stopped is ignored; a lowered one applies immediately.
+/// A budget raised in the project's file while a run is stopped is ignored; a lowered one applies to the resumed run.
 #[test]
 fn budget_raised_in_the_file_is_ignored_by_a_resumed_run() {
     for changed in ["50", "0.2"] {
