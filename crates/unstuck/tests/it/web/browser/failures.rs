@@ -83,7 +83,7 @@ async fn failures_are_filtered_by_the_url_and_exported() {
     desk.shows("#main", "1\nfailed of 2 attempts").await;
     desk.fill("#minutes", "30").await;
     desk.press("form[action='/failures'].row button").await;
-    desk.shows("#main", "30 minutes to notice").await;
+    desk.shows("#main", "30 minutes per manual restart").await;
     desk.until("document.getElementById('model').value === 'claude-sonnet-5-5'")
         .await;
     desk.close().await;
