@@ -36,7 +36,7 @@ fn wait_scope(state: &SessionStatusSummary) -> Option<&'static str> {
         (NextActionActor::Gateway, _) => Some(", held in the gateway"),
         (_, SessionNextAction::Probe) => Some(", parked until the next probe"),
         (NextActionActor::Unstuck, SessionNextAction::Retry) if next.at.is_none() => {
-            Some(", at most: continues when the conversation is free")
+            Some(", at most: conversation in use")
         }
         _ => None,
     }

@@ -225,10 +225,7 @@ fn conversation_in_use_elsewhere_is_not_resumed() {
     assert!(status[0]["state"]["until"].is_string(), "{status}");
     assert!(status[0]["state"]["next"]["at"].is_null(), "{status}");
     let shown = place.run(&["status"], "").stdout;
-    assert!(
-        shown.contains("continues when the conversation is free"),
-        "{shown}"
-    );
+    assert!(shown.contains("conversation in use"), "{shown}");
     let retry = place.run(&["retry", status[0]["id"].as_str().unwrap()], "");
     assert_ne!(retry.code, 0, "{}", retry.stdout);
     assert!(
