@@ -43,6 +43,14 @@ pub trait GatewayRecorder: Send + Sync {
         upstream: &'a str,
     ) -> RecorderLookupFuture<'a, Timestamp>;
 
+    /// Counts a call that an upstream's recovery releases, and returns its position among those of all processes, from
+    /// 1; `None` if no other process shares the upstream.
+    fn count_released_call<'a>(
+        &'a self,
+        upstream: &'a str,
+        now: Timestamp,
+    ) -> RecorderLookupFuture<'a, u32>;
+
     /// Announces the recovery of an upstream to the processes that share it.
     fn record_upstream_recovery(&self, upstream: &str, at: Timestamp);
 }
@@ -89,6 +97,14 @@ impl GatewayRecorder for NullRecorder {
     }
 
     fn upstream_recovered_at<'a>(&'a self, _: &'a str) -> RecorderLookupFuture<'a, Timestamp> {
+        Box::pin(std::future::ready(None))
+    }
+
+    fn count_released_call<'a>(
+        &'a self,
+        _: &'a str,
+        _: Timestamp,
+    ) -> RecorderLookupFuture<'a, u32> {
         Box::pin(std::future::ready(None))
     }
 

@@ -29,6 +29,8 @@ pub(crate) struct UpstreamHealth {
 struct HealthState {
     /// The time of the first failure; `None` while it answers.
     failing_since: Option<Timestamp>,
+    /// The time of the latest failure since then.
+    failed_at: Option<Timestamp>,
     next_probe: Option<Timestamp>,
     /// True if a request was refused or broke off since the latest success or recovery.
     has_failed_again: bool,
@@ -63,7 +65,9 @@ impl UpstreamHealth {
 
     /// Records a failure that means the upstream is down.
     pub(crate) fn record_failure(&self, now: Timestamp) {
-        self.state().failing_since.get_or_insert(now);
+        let mut state = self.state();
+        state.failing_since.get_or_insert(now);
+        state.failed_at = Some(now);
     }
 
     /// Records a request that was refused by a limit, or whose response broke off: those still waiting go on waiting.
@@ -73,8 +77,11 @@ impl UpstreamHealth {
 
     /// Returns true if the latest request failed in a way for which others wait.
     pub(crate) fn has_failed_again(&self) -> bool {
+        let recovered = *self.recovered.borrow();
         let state = self.state();
-        state.has_failed_again || state.failing_since.is_some()
+        // If another process saw the recovery, the failures before it say nothing any more.
+        let is_failing = state.failing_since.is_some() && state.failed_at > recovered;
+        state.has_failed_again || is_failing
     }
 
     /// Postpones the next use before the fallback, longer each time.
@@ -141,10 +148,10 @@ impl UpstreamHealth {
         self.recovered.subscribe()
     }
 
-    /// Returns the release wave of the next waiting call: one call, then two, then four, and so on.
+    /// Returns the release wave of the next waiting call of this process.
     pub(crate) fn next_wave(&self) -> u32 {
         let before = self.woken_count.fetch_add(1, Ordering::Relaxed);
-        (before + 1).ilog2()
+        release_wave(before.saturating_add(1))
     }
 
     /// Claims the probe permit within this process, or returns the time before which no probe is allowed.
@@ -162,6 +169,11 @@ impl UpstreamHealth {
     fn state(&self) -> MutexGuard<'_, HealthState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns the wave in which the call at a position, from 1, is released: one call, then two, then four, and so on.
+pub(crate) fn release_wave(position: u32) -> u32 {
+    position.max(1).ilog2()
 }
 
 #[cfg(test)]
@@ -219,6 +231,20 @@ mod tests {
         health.record_failure(at(6));
         health.record_success(at(7));
         assert_eq!(health.next_wave(), 0);
+    }
+
+    #[test]
+    fn a_recovery_seen_by_another_process_ends_the_failures_before_it() {
+        let health = UpstreamHealthMap::default().get("u");
+        health.record_failure(at(0));
+        health.record_failure(at(2));
+        health.mark_recovered(at(1));
+        assert!(health.has_failed_again(), "it failed after this recovery");
+        health.mark_recovered(at(3));
+        assert!(!health.has_failed_again());
+        assert!(health.record_success(at(4)));
+        health.record_failure(at(5));
+        assert!(health.has_failed_again() && health.record_success(at(6)));
     }
 
     #[test]

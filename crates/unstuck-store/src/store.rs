@@ -28,7 +28,7 @@ use crate::recovery_statistics::{RecoveryStatisticsQuery, RecoveryStatisticsRepo
 use crate::spending::{CostSummary, SpendingQuery};
 use crate::sqlite::{self, SqliteStore};
 use crate::stored_settings::{SettingHistoryEntry, SettingUpdate, StoredSetting};
-use crate::upstream_health::{ProbeClaimOutcome, UpstreamHealthChange};
+use crate::upstream_health::{CallRelease, ProbeClaimOutcome, UpstreamHealthChange};
 
 /// The log of all runs and its queries; clones share one connection.
 #[derive(Debug, Clone)]
@@ -420,6 +420,14 @@ impl Store {
         let url = url.to_owned();
         let change = UpstreamHealthChange::Recovered { url, at };
         sqlite.change_upstream(change).await.map(|_| ())
+    }
+
+    /// Counts a call that stops waiting because its upstream has recovered, and returns its position among the calls of
+    /// all processes that do so: 1 for the first.
+    pub async fn count_released_call(&self, url: &str, now: Timestamp) -> Result<u32, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        let url = url.to_owned();
+        sqlite.count_released_call(CallRelease { url, now }).await
     }
 
     /// Returns the last time any process saw the upstream recovered.

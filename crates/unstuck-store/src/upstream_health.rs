@@ -15,6 +15,13 @@ pub struct ProbeClaimOutcome {
     pub recovered: Option<Timestamp>,
 }
 
+/// The release of a call that waited for an upstream, for the writer.
+#[derive(Debug)]
+pub(crate) struct CallRelease {
+    pub(crate) url: String,
+    pub(crate) now: Timestamp,
+}
+
 /// A change of the stored upstream health, for the writer.
 #[derive(Debug)]
 pub(crate) enum UpstreamHealthChange {

@@ -31,6 +31,18 @@ pub(crate) fn format_time(moment: Timestamp) -> String {
     }
 }
 
+/// Formats a deadline in local time: the time alone if it is less than a day ahead, so that it fits on one line also around
+/// midnight.
+pub(crate) fn format_deadline(moment: Timestamp) -> String {
+    if moment.since(now().at) < Duration::from_secs(24 * 3600) {
+        let at = jiff::Timestamp::from_millisecond(moment.millis()).unwrap_or_default();
+        let local = at.to_zoned(jiff::tz::TimeZone::system());
+        local.strftime("%H:%M:%S").to_string()
+    } else {
+        format_time(moment)
+    }
+}
+
 /// Formats the date of a timestamp in local time.
 pub(crate) fn format_day(moment: Timestamp) -> String {
     let at = jiff::Timestamp::from_millisecond(moment.millis()).unwrap_or_default();
@@ -49,5 +61,21 @@ pub(crate) fn format_age(moment: Timestamp, now: Timestamp) -> String {
     match (words.next(), words.next()) {
         (Some(number), Some(unit)) => format!("{number} {unit} ago"),
         _ => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The line of a wait fits an ordinary terminal only without the date.
+    #[test]
+    fn deadline_has_a_date_only_if_it_is_a_day_ahead() {
+        let after = |hours: u64| now().at.after(Duration::from_secs(hours * 3600));
+        assert_eq!(format_deadline(after(23)).len(), "23:59:59".len());
+        assert_eq!(
+            format_deadline(after(25)).len(),
+            "2026-11-20 23:59:59".len()
+        );
     }
 }

@@ -327,6 +327,15 @@ impl RetryTarget {
     ) -> Result<RetryEffect> {
         let id = self.session.id.as_str();
         let is_same = different == &RetryChanges::default();
+        if self.is_driven && self.session.wait.is_for_conversation {
+            return Err(refusal(
+                format!("session {id} waits for its conversation, which is in use elsewhere"),
+                format!(
+                    "end the other process; the session then continues. `unstuck stop {}` stops it",
+                    self.run.id.short()
+                ),
+            ));
+        }
         if self.is_driven && self.session.status == RunStatus::Waiting && is_same {
             return self.end_wait(session);
         }

@@ -35,6 +35,9 @@ fn wait_scope(state: &SessionStatusSummary) -> Option<&'static str> {
     match (next.actor, next.action) {
         (NextActionActor::Gateway, _) => Some(", held in the gateway"),
         (_, SessionNextAction::Probe) => Some(", parked until the next probe"),
+        (NextActionActor::Unstuck, SessionNextAction::Retry) if next.at.is_none() => {
+            Some(", at most: conversation in use")
+        }
         _ => None,
     }
 }

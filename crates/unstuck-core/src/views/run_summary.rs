@@ -262,6 +262,9 @@ impl RunSummary {
                 self.status = RunStatus::Waiting;
                 self.until = Some(wait.until);
                 self.wait.begin(wait);
+                if self.wait.is_for_conversation {
+                    self.reason = Some(wait.reason.clone());
+                }
             }
             Event::WaitEnded(_) => self.set_running(),
             Event::EscalationOpened(asked) if !asked.is_non_blocking() => {

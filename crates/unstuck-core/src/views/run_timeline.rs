@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::decision::ModelSwitch;
+use crate::decision::{ModelSwitch, WaitPurpose};
 use crate::diagnosis::Diagnosis;
 use crate::event::{
     ApprovalSource, AttemptEnd, AttemptStarted, AttemptUsage, DecisionMade, EscalationOpened,
@@ -287,6 +287,9 @@ impl RunTimeline {
                 newest.outcome = AttemptOutcome::Interrupted;
             }
             Event::DecisionMade(made) => newest.decision = Some((**made).clone()),
+            // A wait for the conversation follows the wait that the failure required.
+            Event::WaitStarted(wait)
+                if newest.wait.is_some() && wait.wait_purpose == WaitPurpose::Conversation => {}
             Event::WaitStarted(wait) => newest.wait = Some(wait.clone()),
             Event::EscalationOpened(asked) if !asked.is_non_blocking() => {
                 newest.escalation = Some((**asked).clone())

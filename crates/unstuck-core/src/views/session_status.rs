@@ -155,10 +155,11 @@ impl SessionStatusSummary {
                 SessionNextAction::Probe,
                 facts.until,
             ),
+            // It is not known when the conversation is free.
             RunStatus::Waiting => step(
                 NextActionActor::Unstuck,
                 SessionNextAction::Retry,
-                facts.until,
+                facts.until.filter(|_| !facts.wait.is_for_conversation),
             ),
             RunStatus::AwaitingHuman => step(
                 NextActionActor::Human,
@@ -172,6 +173,7 @@ impl SessionStatusSummary {
         };
         let kind = match state {
             RunStatus::Running | RunStatus::Succeeded | RunStatus::Recovered => None,
+            RunStatus::Waiting if facts.wait.is_for_conversation => Some(FailureKind::LockHeld),
             RunStatus::Waiting => call.and_then(|call| call.kind).or(facts.kind),
             RunStatus::AwaitingHuman
             | RunStatus::Failed

@@ -175,6 +175,9 @@ impl SessionSummary {
                 self.status = RunStatus::Waiting;
                 self.until = Some(wait.until);
                 self.wait.begin(wait);
+                if self.wait.is_for_conversation {
+                    self.reason = Some(wait.reason.clone());
+                }
             }
             Event::WaitEnded(_) => self.set_running(),
             Event::EscalationOpened(asked) if !asked.is_non_blocking() => {

@@ -21,6 +21,10 @@ pub struct WaitState {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[serde(rename = "parked")]
     pub is_parked: bool,
+    /// True if it ends as soon as the conversation, which another process uses, is free.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(rename = "for_conversation")]
+    pub is_for_conversation: bool,
     /// The API calls held by the gateway.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<HeldApiCall>,
@@ -100,9 +104,12 @@ impl WaitState {
     /// Starts a wait of the session itself.
     pub(super) fn begin(&mut self, wait: &WaitStarted) {
         self.is_parked = wait.wait_purpose == WaitPurpose::Probe;
+        self.is_for_conversation = wait.wait_purpose == WaitPurpose::Conversation;
         self.reread = wait.reread;
         self.give_up_at = wait.give_up_at;
-        if let Some(source) = wait.source {
+        if self.is_for_conversation {
+            self.source = None;
+        } else if let Some(source) = wait.source {
             self.source = Some(source);
         } else if !wait.is_stated || self.source.is_none() {
             self.source = Some(RetryAfterSource::Guess);

@@ -16,7 +16,7 @@ use super::retry_state::RetryState;
 use super::upstream_error::UpstreamError;
 use crate::recorder::GatewaySessionEventKind;
 use crate::system_clock;
-use crate::upstream_health::UpstreamHealth;
+use crate::upstream_health::{UpstreamHealth, release_wave};
 
 /// The interval for checking whether another process saw the upstream recover, or whether the network is back.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
@@ -152,7 +152,8 @@ impl GatewayCall {
                 if let Some(back) = self.state.connectivity.online_since().await {
                     health.mark_recovered(back);
                 }
-                self.sleep_for_wave(health.next_wave(), deadline).await;
+                let wave = self.next_wave(&url, &health).await;
+                self.sleep_for_wave(wave, deadline).await;
                 return self.end_of_wait(deadline);
             }
             if now >= deadline {
@@ -195,7 +196,7 @@ impl GatewayCall {
             if until.min(deadline) > Instant::now() {
                 let until = until.min(deadline);
                 let slept = self.sleep_until(until, &url, since, ends_on_recovery, &mut heard);
-                if slept.await && self.await_wave(&health, deadline).await {
+                if slept.await && self.await_wave(&url, &health, deadline).await {
                     return self.end_of_wait(deadline);
                 }
             }
@@ -209,7 +210,7 @@ impl GatewayCall {
                 ProbeAnswer::Probe => return RetryWaitEnd::Probe,
                 ProbeAnswer::Recovered(at) => {
                     health.mark_recovered(at);
-                    if self.await_wave(&health, deadline).await {
+                    if self.await_wave(&url, &health, deadline).await {
                         return self.end_of_wait(deadline);
                     }
                     since = system_clock::timestamp_now();
@@ -281,9 +282,22 @@ impl GatewayCall {
     }
 
     /// Waits for a slot among the released calls; returns true if the upstream has not failed again meanwhile.
-    async fn await_wave(&self, health: &UpstreamHealth, deadline: Instant) -> bool {
-        self.sleep_for_wave(health.next_wave(), deadline).await;
+    async fn await_wave(&self, url: &str, health: &UpstreamHealth, deadline: Instant) -> bool {
+        let wave = self.next_wave(url, health).await;
+        self.sleep_for_wave(wave, deadline).await;
         !health.has_failed_again()
+    }
+
+    /// Returns the release wave of this call among the waiting calls of all processes, or of this process if they cannot
+    /// be counted together in time.
+    async fn next_wave(&self, url: &str, health: &UpstreamHealth) -> u32 {
+        let own = health.next_wave();
+        let recorder = &self.state.recorder;
+        let counted = recorder.count_released_call(url, system_clock::timestamp_now());
+        match tokio::time::timeout(WAVE_INTERVAL, counted).await {
+            Ok(Some(position)) => release_wave(position),
+            Ok(None) | Err(_) => own,
+        }
     }
 
     /// Releases waiting calls in waves, so that a recovering upstream is not hit by all at once.

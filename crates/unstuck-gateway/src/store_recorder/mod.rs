@@ -224,6 +224,15 @@ impl GatewayRecorder for StoreRecorder {
         Box::pin(async move { store.upstream_recovered_at(upstream).await.ok().flatten() })
     }
 
+    fn count_released_call<'a>(
+        &'a self,
+        upstream: &'a str,
+        now: Timestamp,
+    ) -> RecorderLookupFuture<'a, u32> {
+        let store = &self.shared.store;
+        Box::pin(async move { store.count_released_call(upstream, now).await.ok() })
+    }
+
     fn record_upstream_recovery(&self, upstream: &str, at: Timestamp) {
         let (store, upstream) = (self.shared.store.clone(), upstream.to_owned());
         tokio::spawn(async move {

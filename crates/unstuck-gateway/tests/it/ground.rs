@@ -70,6 +70,14 @@ impl GatewayRecorder for Book {
         Box::pin(std::future::ready(None))
     }
 
+    fn count_released_call<'a>(
+        &'a self,
+        _: &'a str,
+        _: Timestamp,
+    ) -> RecorderLookupFuture<'a, u32> {
+        Box::pin(std::future::ready(None))
+    }
+
     fn record_upstream_recovery(&self, _: &str, _: Timestamp) {}
 }
 

@@ -72,7 +72,8 @@ impl<'a> SessionRunner<'a> {
             return Ok(());
         };
         let mut plan = log.recovery().next_attempt();
-        let Some(claim) = self.claim_conversation(log, plan.resume.as_deref()).await else {
+        let claim = self.claim_conversation(log, plan.resume.as_deref()).await?;
+        let Some(claim) = claim else {
             return Ok(());
         };
         let moved = claim

@@ -46,6 +46,18 @@ impl SessionWait {
         }
     }
 
+    /// Describes the wait of a session for its conversation, which another process uses.
+    pub(super) fn for_conversation(until: Timestamp, now: Timestamp) -> Self {
+        Self {
+            left: until.since(now),
+            until,
+            kind: None,
+            wait_purpose: WaitPurpose::Conversation,
+            give_up_at: Some(until),
+            is_held_call: false,
+        }
+    }
+
     /// Describes the wait of a held API call.
     pub(super) fn of_held_call(call: &CallWait, now: Timestamp) -> Self {
         Self {

@@ -65,6 +65,10 @@ const MIGRATIONS: &[Migration] = &[
         sql: include_str!("../../migrations/sqlite/0011_truncated_calls.sql"),
         backfill: |_| Ok(()),
     },
+    Migration {
+        sql: include_str!("../../migrations/sqlite/0012_release_waves.sql"),
+        backfill: |_| Ok(()),
+    },
 ];
 
 /// The newest supported schema version.

@@ -58,7 +58,7 @@ use crate::query::{EventFilter, EventLogEntry, EventPage, RunFilter};
 use crate::recovery_statistics::{RecoveryStatisticsQuery, RecoveryStatisticsReport};
 use crate::spending::{CostSummary, SpendingQuery};
 use crate::stored_settings::{SettingHistoryEntry, SettingUpdate, StoredSetting};
-use crate::upstream_health::{ProbeClaimOutcome, UpstreamHealthChange};
+use crate::upstream_health::{CallRelease, ProbeClaimOutcome, UpstreamHealthChange};
 
 /// The channel for the response to a request.
 type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
@@ -386,6 +386,13 @@ impl SqliteStore {
         change: UpstreamHealthChange,
     ) -> Result<ProbeClaimOutcome, StoreError> {
         self.write(|reply| WriteJob::upstream(change, reply)).await
+    }
+
+    pub(crate) async fn count_released_call(
+        &self,
+        release: CallRelease,
+    ) -> Result<u32, StoreError> {
+        self.write(|reply| WriteJob::release(release, reply)).await
     }
 
     pub(crate) async fn upstream_recovered_at(

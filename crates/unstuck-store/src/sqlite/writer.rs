@@ -18,7 +18,7 @@ use crate::error::StoreError;
 use crate::lease::{LeaseChange, LeaseClaimOutcome};
 use crate::outbox::{OutboxChange, OutboxMessage};
 use crate::stored_settings::{SettingUpdate, StoredSetting};
-use crate::upstream_health::{ProbeClaimOutcome, UpstreamHealthChange};
+use crate::upstream_health::{CallRelease, ProbeClaimOutcome, UpstreamHealthChange};
 
 /// The maximum number of requests in one transaction.
 const MAX_BATCH: usize = 1000;
@@ -34,6 +34,7 @@ pub(super) enum WriteJob {
     Calls(WriteRequest<PreparedCalls, ()>),
     Setting(WriteRequest<SettingUpdate, StoredSetting>),
     Upstream(WriteRequest<UpstreamHealthChange, ProbeClaimOutcome>),
+    Release(WriteRequest<CallRelease, u32>),
     /// A job that manages its own transactions.
     Exclusive(Box<dyn FnOnce(&mut Connection) + Send>),
     Close(Reply<()>),
@@ -85,6 +86,10 @@ impl WriteJob {
 
     pub(super) fn setting(put: SettingUpdate, reply: Reply<StoredSetting>) -> Self {
         Self::Setting(WriteRequest::new(put, reply))
+    }
+
+    pub(super) fn release(release: CallRelease, reply: Reply<u32>) -> Self {
+        Self::Release(WriteRequest::new(release, reply))
     }
 
     pub(super) fn upstream(change: UpstreamHealthChange, reply: Reply<ProbeClaimOutcome>) -> Self {
@@ -192,6 +197,7 @@ impl StoreWriter {
                 WriteJob::Calls(asked) => asked.answer(&committed),
                 WriteJob::Setting(asked) => asked.answer(&committed),
                 WriteJob::Upstream(asked) => asked.answer(&committed),
+                WriteJob::Release(asked) => asked.answer(&committed),
                 WriteJob::Exclusive(_) | WriteJob::Close(_) => {}
             }
         }
@@ -230,6 +236,10 @@ impl StoreWriter {
                 WriteJob::Upstream(asked) => {
                     asked.result =
                         upstream_health::apply_change(&self.connection, &asked.request).map(Ok)?;
+                }
+                WriteJob::Release(asked) => {
+                    asked.result =
+                        upstream_health::count_release(&self.connection, &asked.request).map(Ok)?;
                 }
                 WriteJob::Exclusive(_) | WriteJob::Close(_) => {}
             }

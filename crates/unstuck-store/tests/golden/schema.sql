@@ -1,4 +1,4 @@
--- application_id 0x756e7374, user_version 11
+-- application_id 0x756e7374, user_version 12
 
 -- index calls_by_run
 CREATE INDEX calls_by_run ON calls (run, at);
@@ -341,7 +341,7 @@ CREATE TABLE upstreams (
     next_probe INTEGER NOT NULL,
     -- When it was last seen to be back, in milliseconds.
     recovered INTEGER
-) WITHOUT ROWID;
+, released INTEGER NOT NULL DEFAULT 0, last_release INTEGER) WITHOUT ROWID;
 
 -- view costs
 CREATE VIEW costs AS

@@ -91,6 +91,14 @@ impl GatewayRecorder for CountingRecorder {
         self.recorder.upstream_recovered_at(upstream)
     }
 
+    fn count_released_call<'a>(
+        &'a self,
+        upstream: &'a str,
+        now: Timestamp,
+    ) -> RecorderLookupFuture<'a, u32> {
+        self.recorder.count_released_call(upstream, now)
+    }
+
     fn record_upstream_recovery(&self, upstream: &str, at: Timestamp) {
         self.recorder.record_upstream_recovery(upstream, at);
     }

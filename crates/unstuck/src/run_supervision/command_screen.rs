@@ -141,14 +141,16 @@ impl SessionReporter for CommandScreen {
     }
 
     fn on_waiting(&mut self, wait: &SessionWait, recovery: &SessionState) {
-        let now = if io::stdin().is_terminal() {
-            "Enter to retry".to_owned()
+        let now = if !wait_lines::can_be_ended(wait) {
+            String::new()
+        } else if io::stdin().is_terminal() {
+            "Enter to retry, ".to_owned()
         } else {
-            format!("unstuck retry {} to retry", recovery.id().short())
+            format!("unstuck retry {} to retry, ", recovery.id().short())
         };
         let line = wait_lines::countdown_line(wait, recovery.attempt_count());
         self.draw(&format!(
-            "{line} · {now}, Ctrl-C to stop{}",
+            "{line} · {now}Ctrl-C to stop{}",
             spent_text(recovery)
         ));
     }

@@ -20,13 +20,21 @@ pub(super) fn countdown_line(wait: &SessionWait, attempts: u32) -> String {
             format!("no network: {next} when it is back (waiting up to {left})")
         }
         WaitPurpose::Probe => format!("parked: probe in {left}{}", deadline_text(wait)),
+        WaitPurpose::Conversation => {
+            format!("conversation in use elsewhere: {next} when it is free (waiting up to {left})")
+        }
         WaitPurpose::Retry => format!("{next} in {left}{}", deadline_text(wait)),
     }
 }
 
+/// Returns true if a person can end the wait early: a conversation that another process uses stays in use.
+pub(super) fn can_be_ended(wait: &SessionWait) -> bool {
+    wait.wait_purpose != WaitPurpose::Conversation
+}
+
 fn deadline_text(wait: &SessionWait) -> String {
     wait.give_up_at
-        .map(|at| format!(" · gives up at {}", clock::format_time(at)))
+        .map(|at| format!(" · gives up at {}", clock::format_deadline(at)))
         .unwrap_or_default()
 }
 
@@ -37,8 +45,13 @@ pub(super) fn heartbeat_line(wait: &SessionWait, recovery: &SessionState, option
         .map(|kind| format!("{kind}, "))
         .unwrap_or_default();
     let short = recovery.id().short();
+    let retry = if can_be_ended(wait) {
+        format!("; to retry now: unstuck retry {short}{option}")
+    } else {
+        String::new()
+    };
     format!(
-        "still waiting until {}: {kind}{}; to stop: unstuck stop {short}{option}; to retry now: unstuck retry {short}{option}",
+        "still waiting until {}: {kind}{}; to stop: unstuck stop {short}{option}{retry}",
         clock::format_time(wait.until),
         countdown_line(wait, recovery.attempt_count())
     )

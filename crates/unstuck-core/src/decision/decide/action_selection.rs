@@ -127,7 +127,10 @@ impl DecisionBuilder<'_, '_> {
 
 fn chosen_action(decision: &Decision) -> Cow<'static, str> {
     match (&decision.action, decision.wait_purpose) {
-        (RecoveryAction::Retry { .. }, WaitPurpose::Retry) => "same".into(),
+        // No decision waits for a conversation: only its next attempt does.
+        (RecoveryAction::Retry { .. }, WaitPurpose::Retry | WaitPurpose::Conversation) => {
+            "same".into()
+        }
         (RecoveryAction::Retry { .. }, WaitPurpose::Probe) => "park".into(),
         (RecoveryAction::Retry { .. }, WaitPurpose::Network) => "wait_for_network".into(),
         (RecoveryAction::Change { .. }, _) => {

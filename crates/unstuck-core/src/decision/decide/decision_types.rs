@@ -110,6 +110,8 @@ pub enum WaitPurpose {
     Probe,
     /// The network, which is unavailable.
     Network,
+    /// The conversation, which another process uses.
+    Conversation,
 }
 
 impl WaitPurpose {

@@ -2,6 +2,7 @@
 
 mod keeping;
 mod processes;
+mod release_waves;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -96,6 +96,7 @@ contract! {
     upstreams {
         one_process_probes_an_upstream_per_minute
         upstream_recovery_is_visible_to_all_processes
+        released_calls_of_all_processes_are_counted_together
         wrong_clock_does_not_block_probes_for_long
     }
     queries {

@@ -194,6 +194,8 @@ fn present_store() -> Place {
     };
     let calls = vec![given_up(&client), given_up(&driven), truncated];
     wait(store.record_calls(calls)).unwrap();
+    let minute = Duration::from_secs(60);
+    wait(store.claim_probe("https://api.example", later(4), minute)).unwrap();
     wait(store.close()).unwrap();
     place
 }

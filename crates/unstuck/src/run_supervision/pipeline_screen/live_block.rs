@@ -157,7 +157,10 @@ fn session_row(
 
 fn waiting_text(session: &SessionSummary, until: Timestamp, now: Timestamp) -> String {
     let (next, left) = (session.attempts + 1, HumanDuration(until.since(now)));
-    let give_up = session.wait.give_up_at.map(clock::format_time);
+    if session.wait.is_for_conversation {
+        return format!("conversation in use elsewhere (waiting up to {left})");
+    }
+    let give_up = session.wait.give_up_at.map(clock::format_deadline);
     let give_up = give_up.map(|at| format!(" · gives up at {at}"));
     format!("attempt {next} in {left}{}", give_up.unwrap_or_default())
 }

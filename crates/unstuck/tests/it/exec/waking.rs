@@ -199,7 +199,10 @@ fn conversation_is_continued_by_one_run_at_a_time() {
 #[test]
 fn conversation_in_use_elsewhere_is_not_resumed() {
     let place = Place::new();
-    place.write("unstuck.toml", QUICK);
+    place.write(
+        "unstuck.toml",
+        &format!("{QUICK}[run]\nheartbeat = \"1s\"\n"),
+    );
     let transcript = place.folder.path().join(".claude/projects/p/11-22.jsonl");
     limited(&place, &in_seconds(2), "", "");
     let mut running = Running::start(&place, &CLAUDE);
@@ -214,10 +217,54 @@ fn conversation_in_use_elsewhere_is_not_resumed() {
     let later = file.metadata().unwrap().modified().unwrap() + Duration::from_secs(3600);
     file.set_modified(later).unwrap();
     running.until("is in use elsewhere");
+    running.until("still waiting until");
     assert_eq!(executions(&place), 1);
+    let status = place.json(&["status", "--json"], "");
+    assert_eq!(status[0]["state"]["state"], "waiting", "{status}");
+    assert_eq!(status[0]["state"]["reason"], "lock_held", "{status}");
+    assert!(status[0]["state"]["until"].is_string(), "{status}");
+    assert!(status[0]["state"]["next"]["at"].is_null(), "{status}");
+    let shown = place.run(&["status"], "").stdout;
+    assert!(shown.contains("conversation in use"), "{shown}");
+    let retry = place.run(&["retry", status[0]["id"].as_str().unwrap()], "");
+    assert_ne!(retry.code, 0, "{}", retry.stdout);
+    assert!(
+        retry.stderr.contains("waits for its conversation") && retry.stderr.contains("stop"),
+        "{}",
+        retry.stderr
+    );
     std::fs::remove_file(&transcript).unwrap();
     running.end().told(0, &[]);
     assert_eq!(executions(&place), 2);
+}
+
+/// A conversation that stays in use elsewhere is left to a human and never resumed anyway.
+#[test]
+fn endless_use_of_a_conversation_elsewhere_is_escalated() {
+    let place = Place::new();
+    place.write("unstuck.toml", &format!("{QUICK}maxElapsed = \"3s\"\n"));
+    let transcript = place.folder.path().join(".claude/projects/p/11-22.jsonl");
+    let used = format!(
+        "mkdir -p {0}; touch -d '+1 hour' {1}",
+        transcript.parent().unwrap().display(),
+        transcript.display()
+    );
+    limited(&place, &in_seconds(1), &used, "");
+    let ended = place.run(&CLAUDE, "");
+    assert_eq!(ended.code, 3, "{}", ended.stderr);
+    assert_eq!(executions(&place), 1);
+    let asked = place.json(&["inbox", "--json"], "");
+    assert_eq!(asked[0]["kind"], "lock_held", "{asked}");
+    let reason = asked[0]["reason"].as_str().unwrap();
+    assert!(
+        reason.contains("conversation 11-22 was in use elsewhere for 3 s"),
+        "{reason}"
+    );
+    // An answer continues with the same conversation.
+    std::fs::remove_file(&transcript).unwrap();
+    place.run(&["resolve", "--last"], "");
+    assert_eq!(executions(&place), 2);
+    assert!(place.lines("lines")[1].contains("--resume"));
 }
 
 /// A run that crashes repeatedly without progress is left to a human.
