@@ -29,7 +29,7 @@ pub enum ConversationChoice {
     /// A new conversation.
     Fresh,
     /// A new conversation with this id; the id is ignored if it [is not
-    /// supported](Invocation::supports_new_session_id).
+    /// supported](ParsedAgentCommandLine::supports_new_session_id).
     New {
         /// The id.
         id: String,

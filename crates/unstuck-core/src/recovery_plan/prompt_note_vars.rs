@@ -58,7 +58,7 @@ impl PromptNoteVars {
     /// use unstuck_core::recovery_plan::PromptNoteVars;
     /// # use unstuck_core::{Diagnosis, Evidence, FailureKind, FailureLayer};
     /// # let diagnosis = Diagnosis {
-    /// #     kind: Kind::MissingSections, layer: FailureLayer::Agent, level: None, confidence: 1.0, retry_after: None, retry_after_source: None,
+    /// #     kind: FailureKind::MissingSections, layer: FailureLayer::Agent, level: None, confidence: 1.0, retry_after: None, retry_after_source: None,
     /// #     fingerprint: String::new(), message: String::new(), hint: String::new(), truncated: false,
     /// #     evidence: Evidence { rule: String::new(), line: String::new() },
     /// # };

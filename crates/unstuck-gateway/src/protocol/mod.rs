@@ -8,7 +8,7 @@
 //!
 //! ```
 //! use unstuck_gateway::protocol::{
-//!     Endpoint, ErrorDetails, FrameKind, FrameSplitter, Protocol, RequestFacts, ResponseReader, error_event,
+//!     ErrorDetails, FrameKind, FrameSplitter, LlmApiEndpoint, Protocol, RequestFacts, ResponseReader, error_event,
 //!     with_model,
 //! };
 //!

@@ -20,7 +20,7 @@ const UNREADABLE_SYNTAX: [&str; 4] = ["<(", ">(", "<<", "eval"];
 /// programs with options that only list or signal: no pipe, no shell, no other program.
 ///
 /// ```
-/// use unstuck_repair::sandbox::{ProcessAccess, process_visibility};
+/// use unstuck_repair::sandbox::{ProcessAccess, process_scope};
 ///
 /// assert_eq!(process_scope("npm install"), ProcessAccess::Own);
 /// assert_eq!(process_scope("kill \"$(cat server.pid)\" && rm -f server.pid"), ProcessAccess::Signals);
