@@ -59,7 +59,7 @@ fn is_kept(one: &mut Node, known: &ModelCatalog, taken: &mut Vec<PriceReduction>
         return true;
     };
     let path = format!("models.model.{id}");
-    let is_dearer = |table: &Table, model: &CatalogModel| {
+    let is_more_expensive = |table: &Table, model: &CatalogModel| {
         let price = table.get("price").and_then(Node::table);
         price.is_some_and(|price| covers(price, model))
     };
@@ -68,7 +68,7 @@ fn is_kept(one: &mut Node, known: &ModelCatalog, taken: &mut Vec<PriceReduction>
         (Some(model), _) => {
             if let Some(price) = table.entry("price").map(|entry| entry.key_span)
                 && model.price.is_some()
-                && !is_dearer(table, model)
+                && !is_more_expensive(table, model)
             {
                 table.remove("price");
                 taken.push(PriceReduction {
@@ -79,7 +79,7 @@ fn is_kept(one: &mut Node, known: &ModelCatalog, taken: &mut Vec<PriceReduction>
             }
         }
         // An alias of a known model would shadow it.
-        (None, Some(model)) if model.price.is_some() && !is_dearer(table, model) => {
+        (None, Some(model)) if model.price.is_some() && !is_more_expensive(table, model) => {
             taken.push(PriceReduction {
                 path,
                 at,

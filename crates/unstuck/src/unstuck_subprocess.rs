@@ -175,7 +175,7 @@ impl PreviewProcess {
 fn read_all(stream: &mut Option<impl Read>) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Some(stream) = stream {
-        // What was read before an error is kept.
+        // The part that was read before an error is kept.
         let _ = stream.read_to_end(&mut bytes);
     }
     bytes

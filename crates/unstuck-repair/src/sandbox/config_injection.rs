@@ -149,7 +149,7 @@ impl ProtectedFilesRecord {
             // A repository that is gone cannot execute anything.
             let is_left = known.found.iter().any(|one| path.starts_with(&one.path))
                 || known.referenced.iter().any(|one| path.starts_with(one));
-            // What is generated can be generated again.
+            // Generated files can be generated again.
             let is_rebuilt = known.rebuilt.iter().any(|one| path.starts_with(one));
             if is_left && !is_rebuilt && !after.contains_key(path) {
                 restore_entry(project, path, Some(item));

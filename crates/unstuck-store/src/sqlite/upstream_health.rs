@@ -10,7 +10,7 @@ use crate::upstream_health::{CallRelease, ProbeClaimOutcome, UpstreamHealthChang
 
 const FIND: &str = "SELECT next_probe, recovered FROM upstreams WHERE url = ?1";
 
-// Whoever probes long after a recovery has seen it fail again: the next recovery begins with the first wave.
+// A probe long after a recovery means that the upstream failed again: the next recovery begins with the first wave.
 const TAKE: &str = "INSERT INTO upstreams (url, next_probe) VALUES (?1, ?2)
     ON CONFLICT (url) DO UPDATE SET next_probe = ?2,
         released = CASE WHEN ?3 - ifnull(recovered, 0) > ?4 THEN 0 ELSE released END";

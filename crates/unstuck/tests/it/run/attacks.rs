@@ -52,7 +52,11 @@ fn changed_until_check_is_not_executed() {
     );
     place.run(&["run"], "").told(3, &[]);
     assert!(!place.project().join("pwned").exists());
-    assert_eq!(place.lines("ran").len(), 2, "it goes on as it was");
+    assert_eq!(
+        place.lines("ran").len(),
+        2,
+        "continues with its old settings"
+    );
     differs(&place, "loop.until.check", "test -e done", "touch pwned");
 }
 
@@ -339,7 +343,7 @@ fn single_command_is_compared_as_well() {
     place.run(&["resume"], "").told(0, &[]);
 }
 
-/// A command that is resumed without anybody at a terminal goes on as it was, and the difference is in the inbox.
+/// A command that is resumed without a user at a terminal continues with its old settings, and the inbox shows the difference.
 #[test]
 fn held_changes_of_a_single_command_are_asked_about() {
     let place = Place::new();
@@ -440,7 +444,11 @@ fn private_file_is_not_read_through_a_link_in_place_of_the_configuration() {
         std::fs::write(own.join("config.toml"), config).unwrap();
         let ended = place.run(&["run", "-v"], "");
         ended.told(0, &[]);
-        assert_eq!(place.lines("ran").len(), 2, "it goes on as it was");
+        assert_eq!(
+            place.lines("ran").len(),
+            2,
+            "continues with its old settings"
+        );
         let leaks = || {
             let line = format!("grep -rl {SECRET} . $HOME/.local");
             let found = place.shell(&line).output().unwrap();
